@@ -1,0 +1,270 @@
+"""Features as active lists: which weights an observation uses, and with what factor.
+
+A table has one active feature, Baird's counterexample two, a tile coder one per tiling, a dense
+vector all of them. So every learner has one kernel for all representations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+
+Active = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+
+
+class Representation(Protocol):
+    """What a learner needs of features; write your own for observations of any kind."""
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+
+    @property
+    def n_active(self) -> int:
+        """Length of every active list."""
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one observation: () for a state index."""
+
+    def active(self, observation: Any) -> Active:
+        """Indices and values of the active features; pad with value 0."""
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that rebuild these features, for saving."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateFeatures:
+    """Features of integer states: row s of `indices` and `values` is the active list of s."""
+
+    indices: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+    size: int
+
+    def __post_init__(self) -> None:
+        values = checks.array("values", self.values, (None, None))
+        indices = np.asarray(self.indices)
+        if indices.shape != values.shape or not np.issubdtype(indices.dtype, np.integer):
+            raise ValueError(f"indices must be integers of shape {values.shape}")
+        size = checks.integer("size", self.size, 1)
+        if 0 in indices.shape:
+            raise ValueError(f"indices must list states and features, got shape {indices.shape}")
+        if np.any(indices < 0) or np.any(indices >= size):
+            raise ValueError(f"indices must be from 0 to {size - 1}")
+        object.__setattr__(self, "indices", checks.frozen(indices.astype(np.int64)))
+        object.__setattr__(self, "values", checks.frozen(values))
+
+    @property
+    def n_states(self) -> int:
+        """Number of states with features."""
+        return len(self.indices)
+
+    @property
+    def n_active(self) -> int:
+        """Length of every active list."""
+        return int(self.indices.shape[1])
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """A state is one integer."""
+        return ()
+
+    @property
+    def matrix(self) -> npt.NDArray[np.float64]:
+        """The dense (states, features) matrix Phi."""
+        phi = np.zeros((self.n_states, self.size))
+        np.add.at(phi, (np.arange(self.n_states)[:, None], self.indices), self.values)
+        return phi
+
+    def active(self, observation: Any) -> Active:
+        """The active list of one state."""
+        if type(observation) is not int:
+            if isinstance(observation, np.ndarray) and observation.ndim == 0:
+                observation = observation[()]
+            observation = checks.integer("observation", observation, 0)
+        if not 0 <= observation < len(self.indices):
+            raise ValueError(
+                f"observation must be a state from 0 to {self.n_states - 1}, got {observation}"
+            )
+        return self.indices[observation], self.values[observation]
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that rebuild these features."""
+        return {"indices": self.indices, "values": self.values, "size": np.array(self.size)}
+
+
+@dataclass(frozen=True, eq=False)
+class DenseFeatures:
+    """The observation itself is the feature vector."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", checks.integer("size", self.size, 1))
+        object.__setattr__(self, "_indices", checks.frozen(np.arange(self.size)))
+
+    @property
+    def n_active(self) -> int:
+        """Every feature is active."""
+        return self.size
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """One number per feature."""
+        return (self.size,)
+
+    def active(self, observation: Any) -> Active:
+        """All indices, and the observation as values."""
+        values = checks.array("observation", observation, (self.size,))
+        indices: npt.NDArray[np.int64] = getattr(self, "_indices")  # noqa: B009
+        return indices, values
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that rebuild these features."""
+        return {"size": np.array(self.size)}
+
+
+@dataclass(frozen=True, eq=False)
+class TileCoder:
+    """Grid tilings of a box, each shifted: one active feature per tiling, no hashing.
+
+    Tiling i is displaced by (1, 3, 5, ...) i / n_tilings tiles along the dimensions, the
+    asymmetric offsets that Sutton & Barto (2018, section 9.5.4) recommend. Observations outside
+    the box count as its border.
+    """
+
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    tiles: npt.NDArray[np.int64]
+    n_tilings: int
+
+    def __post_init__(self) -> None:
+        low = checks.array("low", self.low, (None,))
+        high = checks.array("high", self.high, low.shape)
+        if len(low) < 1 or np.any(high <= low):
+            raise ValueError("high must be greater than low in every dimension")
+        tiles = np.asarray(self.tiles)
+        if not np.issubdtype(tiles.dtype, np.integer):
+            raise TypeError(f"tiles must hold integers, got dtype {tiles.dtype}")
+        if tiles.ndim == 0:
+            tiles = np.full(low.shape, tiles)
+        if tiles.shape != low.shape or np.any(tiles < 1):
+            raise ValueError(f"tiles must be at least 1 for each of the {len(low)} dimensions")
+        count = checks.integer("n_tilings", self.n_tilings, 1)
+        # One more tile along each dimension makes room for the displacement.
+        extents = tiles.astype(np.int64) + 1
+        strides = np.concatenate([np.cumprod(extents[::-1])[::-1][1:], [1]])
+        offsets = np.arange(count)[:, None] * (2 * np.arange(len(low)) + 1) / count % 1.0
+        derived = {
+            "low": low,
+            "high": high,
+            "tiles": tiles.astype(np.int64),
+            "_strides": strides,
+            "_offsets": offsets,
+            "_base": np.arange(count) * int(np.prod(extents)),
+            "_ones": np.ones(count),
+        }
+        for field, value in derived.items():
+            object.__setattr__(self, field, checks.frozen(value))
+        object.__setattr__(self, "n_tilings", count)
+
+    @property
+    def size(self) -> int:
+        """Number of tiles in all tilings."""
+        return int(np.prod(self.tiles + 1)) * self.n_tilings
+
+    @property
+    def n_active(self) -> int:
+        """One tile per tiling."""
+        return self.n_tilings
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """A vector within the box."""
+        return self.low.shape
+
+    def active(self, observation: Any) -> Active:
+        """The tile of each tiling that holds the observation."""
+        place = checks.array("observation", observation, self.low.shape)
+        place = np.clip((place - self.low) / (self.high - self.low), 0, 1) * self.tiles
+        cells = np.floor(place + self.__dict__["_offsets"]).astype(np.int64)
+        indices = self.__dict__["_base"] + cells @ self.__dict__["_strides"]
+        return indices, self.__dict__["_ones"]
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that rebuild these features."""
+        return {
+            "low": self.low,
+            "high": self.high,
+            "tiles": self.tiles,
+            "n_tilings": np.array(self.n_tilings),
+        }
+
+
+class Features:
+    """The ways to turn observations into features, by name."""
+
+    @staticmethod
+    def tabular(n_states: int) -> StateFeatures:
+        """One feature per integer state."""
+        n_states = checks.integer("n_states", n_states, 1)
+        return StateFeatures(np.arange(n_states)[:, None], np.ones((n_states, 1)), n_states)
+
+    @staticmethod
+    def from_matrix(matrix: npt.ArrayLike) -> StateFeatures:
+        """Row s of a (states, features) matrix is the feature vector of integer state s."""
+        phi = checks.array("matrix", matrix, (None, None))
+        if 0 in phi.shape:
+            raise ValueError(f"matrix must have states and features, got shape {phi.shape}")
+        used = phi != 0
+        width = max(1, int(used.sum(axis=1).max()))
+        # The non-zero columns of each row first, in order; the rest of the list has value 0.
+        order = np.argsort(~used, axis=1, kind="stable")[:, :width]
+        return StateFeatures(order, np.take_along_axis(phi, order, axis=1), phi.shape[1])
+
+    @staticmethod
+    def dense(size: int) -> DenseFeatures:
+        """The observation is the feature vector."""
+        return DenseFeatures(size)
+
+    @staticmethod
+    def tile_coded(
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        tiles: int | Sequence[int] = 8,
+        n_tilings: int = 8,
+    ) -> TileCoder:
+        """Shifted grid tilings of the box from `low` to `high`."""
+        return TileCoder(np.asarray(low), np.asarray(high), np.asarray(tiles), n_tilings)
+
+    @staticmethod
+    def from_space(space: Any, tiles: int | Sequence[int] = 8, n_tilings: int = 8) -> Any:
+        """A table for a Gymnasium `Discrete` space, tile coding for a bounded `Box` vector."""
+        kind = type(space).__name__
+        if kind == "Discrete" and space.start == 0:
+            return Features.tabular(int(space.n))
+        bounded = kind == "Box" and np.all(np.isfinite(space.low) & np.isfinite(space.high))
+        if bounded and len(space.shape) == 1 and np.all(np.abs(space.high) < 1e18):
+            return Features.tile_coded(space.low, space.high, tiles, n_tilings)
+        raise ValueError(
+            f"observation space {space} has no ready features: expected Discrete from 0 or a "
+            "bounded one-dimensional Box; build Features.tile_coded with your own bounds"
+        )
+
+    @staticmethod
+    def from_arrays(kind: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+        """Rebuild saved features; the inverse of `to_arrays`."""
+        if kind == "StateFeatures":
+            return StateFeatures(arrays["indices"], arrays["values"], arrays["size"].item())
+        if kind == "DenseFeatures":
+            return DenseFeatures(arrays["size"].item())
+        if kind == "TileCoder":
+            return TileCoder(
+                arrays["low"], arrays["high"], arrays["tiles"], arrays["n_tilings"].item()
+            )
+        raise ValueError(f"unknown features {kind!r}")

@@ -1,0 +1,139 @@
+"""A finite Markov decision process as frozen arrays.
+
+| here                          | paper                                             |
+|-------------------------------|---------------------------------------------------|
+| probabilities[s, a, k]        | p(s', r | s, a), over a list of outcomes k        |
+| next_states, rewards [s,a,k]  | s' and r of outcome k                             |
+| terminal[s, a, k]             | the episode ends with outcome k: s' is worth 0    |
+| start[s]                      | p(s_0)                                            |
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteMDP:
+    """States and actions are integers; lists of outcomes are padded with probability 0."""
+
+    probabilities: npt.NDArray[np.float64]
+    next_states: npt.NDArray[np.int64]
+    rewards: npt.NDArray[np.float64]
+    terminal: npt.NDArray[np.bool_]
+    start: npt.NDArray[np.float64]
+    name: str = "MDP"
+    action_names: tuple[str, ...] = ()
+    #: Row and column of each state for drawing, or None where there is no map.
+    positions: npt.NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        p = checks.probabilities("probabilities", self.probabilities, (None, None, None))
+        shape = p.shape
+        if 0 in shape:
+            raise ValueError(f"probabilities must have states, actions, outcomes, got {shape}")
+        following = np.asarray(self.next_states)
+        if not np.issubdtype(following.dtype, np.integer):
+            raise TypeError(f"next_states must hold integers, got dtype {following.dtype}")
+        if following.shape != shape:
+            raise ValueError(f"next_states must have shape {shape}, got {following.shape}")
+        if np.any(following < 0) or np.any(following >= shape[0]):
+            raise ValueError(f"next_states must be states from 0 to {shape[0] - 1}")
+        terminal = np.asarray(self.terminal)
+        if terminal.dtype != np.bool_ or terminal.shape != shape:
+            raise ValueError(f"terminal must be booleans of shape {shape}")
+        names = tuple(self.action_names) or tuple(str(a) for a in range(shape[1]))
+        if len(names) != shape[1]:
+            raise ValueError(f"action_names must name {shape[1]} actions, got {len(names)}")
+        checked = {
+            "probabilities": p,
+            "next_states": following.astype(np.int64),
+            "rewards": checks.array("rewards", self.rewards, shape),
+            "terminal": terminal,
+            "start": checks.probabilities("start", self.start, (shape[0],)),
+        }
+        if self.positions is not None:
+            positions = np.asarray(self.positions)
+            if positions.shape != (shape[0], 2) or not np.issubdtype(positions.dtype, np.integer):
+                raise ValueError(f"positions must be integers of shape ({shape[0]}, 2)")
+            if np.any(positions < 0):
+                raise ValueError("positions must be at least 0")
+            checked["positions"] = positions.astype(np.int64)
+        for field, value in checked.items():
+            object.__setattr__(self, field, checks.frozen(value))
+        object.__setattr__(self, "action_names", names)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, terminal ones included."""
+        return len(self.probabilities)
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions, the same in every state."""
+        return int(self.probabilities.shape[1])
+
+    @cached_property
+    def terminal_states(self) -> npt.NDArray[np.bool_]:
+        """States in which no decision is ever made: only ever entered by ending an episode."""
+        possible = self.probabilities > 0
+        elsewhere = self.next_states != np.arange(self.n_states)[:, None, None]
+        entered = np.zeros(self.n_states, bool)
+        entered[self.next_states[possible & ~self.terminal & elsewhere]] = True
+        ends = np.zeros(self.n_states, bool)
+        ends[self.next_states[possible & self.terminal]] = True
+        return checks.frozen(ends & ~entered & (self.start == 0))
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
+        start: npt.ArrayLike,
+        **labels: Any,
+    ) -> "FiniteMDP":
+        """Build from Gymnasium's layout: table[s][a] lists (probability, s', r, terminated)."""
+        n_states = len(table)
+        if sorted(table) != list(range(n_states)) or not n_states:
+            raise ValueError("table must have the states 0, 1, 2, ... as keys")
+        n_actions = len(table[0])
+        for state in range(n_states):
+            if sorted(table[state]) != list(range(n_actions)):
+                raise ValueError(f"table must list actions 0 to {n_actions - 1} in state {state}")
+        width = max(len(outcomes) for row in table.values() for outcomes in row.values())
+        shape = (n_states, n_actions, max(width, 1))
+        p, r = np.zeros(shape), np.zeros(shape)
+        following, terminal = np.zeros(shape, np.int64), np.zeros(shape, bool)
+        for state, row in table.items():
+            for action, outcomes in row.items():
+                for k, outcome in enumerate(outcomes):
+                    at = state, action, k
+                    p[at], following[at], r[at], terminal[at] = outcome
+        return cls(p, following, r, terminal, checks.array("start", start), **labels)
+
+    @classmethod
+    def from_gymnasium(cls, environment: Any) -> "FiniteMDP":
+        """Read a Gymnasium environment that carries its transition table `P` (or its id)."""
+        if isinstance(environment, str):
+            import gymnasium
+
+            environment = gymnasium.make(environment)
+        world = environment.unwrapped
+        if isinstance(getattr(world, "mdp", None), FiniteMDP):
+            mdp: FiniteMDP = world.mdp
+            return mdp
+        if not hasattr(world, "P"):
+            raise ValueError(f"environment {world} has no transition table P")
+        start = getattr(world, "initial_state_distrib", None)
+        if start is None:
+            raise ValueError(f"environment {world} has no initial_state_distrib")
+        spec = getattr(environment, "spec", None)
+        start = np.asarray(start, np.float64)
+        return cls.from_table(
+            world.P, start / start.sum(), name=spec.id if spec is not None else str(world)
+        )

@@ -1,0 +1,46 @@
+"""A policy over finite states and actions is an array (states, actions) of probabilities."""
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+
+Policy = npt.NDArray[np.float64]
+
+
+def uniform(n_states: int, n_actions: int) -> Policy:
+    """Every action equally likely in every state."""
+    shape = (checks.integer("n_states", n_states, 1), checks.integer("n_actions", n_actions, 1))
+    return np.full(shape, 1 / shape[1])
+
+
+def deterministic(actions: npt.ArrayLike, n_actions: int) -> Policy:
+    """Always the given action in each state."""
+    chosen = np.asarray(actions)
+    if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
+        raise ValueError("actions must be a list of one action index per state")
+    if np.any(chosen < 0) or np.any(chosen >= n_actions):
+        raise ValueError(f"actions must be from 0 to {n_actions - 1}")
+    return np.asarray(np.eye(n_actions)[chosen])
+
+
+def greedy(action_values: npt.ArrayLike, epsilon: float = 0.0) -> Policy:
+    """Greedy for (states, actions) values, ties shared equally; epsilon of it spread uniformly."""
+    q = checks.array("action_values", action_values, (None, None))
+    epsilon = checks.real("epsilon", epsilon, 0, 1)
+    best = (q == q.max(axis=1, keepdims=True)).astype(np.float64)
+    greedy = best / best.sum(axis=1, keepdims=True)
+    return np.asarray((1 - epsilon) * greedy + epsilon / q.shape[1])
+
+
+def importance_ratios(target: npt.ArrayLike, behaviour: npt.ArrayLike) -> Policy:
+    """pi(a|s) / mu(a|s); refuses a target action that the behaviour never takes."""
+    pi = checks.probabilities("target", target, (None, None))
+    mu = checks.probabilities("behaviour", behaviour, pi.shape)
+    missing = np.argwhere((pi > 0) & (mu == 0))
+    if len(missing):
+        state, action = missing[0]
+        raise ValueError(
+            f"behaviour never takes action {action} in state {state}, which target may take"
+        )
+    return np.divide(pi, mu, out=np.zeros_like(pi), where=mu > 0)

@@ -1,0 +1,169 @@
+"""Fixed-horizon targets over a trajectory, for every horizon at once; NumPy or JAX arrays.
+
+All are one recursion, G^h_t = c_h R_{t+1} + d_h U^(h-1)_{t+1} with U^0 = 0, and differ in what U
+is: the value of the next state (one-step), the target of the next step (Monte Carlo), the first
+after n of the second (n-step), or a mixture of both (lambda).
+
+| here                   | paper                                                            |
+|------------------------|------------------------------------------------------------------|
+| rewards[t]             | R_{t+1}                                                          |
+| next_values[t, h-1]    | V^h(S_{t+1}); for control max_a Q^h(S_{t+1}, a)                  |
+| terminated[t]          | S_{t+1} is terminal and worth 0                                  |
+| truncated[t]           | S_{t+1} is the last state seen of an episode: bootstrap there    |
+| result[t, h-1]         | target for V^h(S_t)                                              |
+
+Time is the first axis, the horizon the last. The end of the arrays counts as a truncation.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from fhtd import checks
+from fhtd.weighting import Weighting
+
+Array = Any
+
+
+def one_step(
+    weighting: Weighting, rewards: Array, next_values: Array, terminated: Array | None = None
+) -> Array:
+    """c_h R_{t+1} + d_h V^(h-1)(S_{t+1}): Eq. one-step FHTD and FHQ-learning targets."""
+    xp, rewards, values, continues, _ = _prepare(weighting, rewards, next_values, terminated, None)
+    return _back_up(xp, weighting, rewards, continues, values)
+
+
+def n_step(
+    weighting: Weighting,
+    n: int,
+    rewards: Array,
+    next_values: Array,
+    terminated: Array | None = None,
+    truncated: Array | None = None,
+) -> Array:
+    """Eq. n-step FHTD target: min(n, h) rewards, then the value of the horizon that is left.
+
+    Fewer rewards where the episode ends sooner.
+    """
+    n = checks.integer("n", n, 1)
+    xp, rewards, values, continues, cut = _prepare(
+        weighting, rewards, next_values, terminated, truncated
+    )
+    target = _back_up(xp, weighting, rewards, continues, values)
+    for _ in range(min(n, weighting.horizon) - 1):
+        later = xp.concatenate([target[1:], values[-1:]])
+        target = _back_up(xp, weighting, rewards, continues, xp.where(cut, values, later))
+    return target
+
+
+def lambda_returns(
+    weighting: Weighting,
+    lambda_: float,
+    rewards: Array,
+    next_values: Array,
+    terminated: Array | None = None,
+    truncated: Array | None = None,
+) -> Array:
+    """Eq. FHTD(lambda) return of all horizons by one backward pass, O(T H)."""
+    if isinstance(lambda_, (int, float)):
+        lambda_ = checks.real("lambda_", lambda_, 0, 1)
+    xp, rewards, values, continues, cut = _prepare(
+        weighting, rewards, next_values, terminated, truncated
+    )
+
+    def earlier(later: Array, step: tuple[Array, Array, Array, Array]) -> Array:
+        reward, value, goes_on, is_cut = step
+        ahead = xp.where(is_cut, value, (1 - lambda_) * value + lambda_ * later)
+        return _back_up(xp, weighting, reward, goes_on, ahead)
+
+    return _scan_backward(xp, earlier, values[-1], (rewards, values, continues, cut))
+
+
+def monte_carlo(
+    weighting: Weighting,
+    rewards: Array,
+    terminated: Array | None = None,
+    truncated: Array | None = None,
+) -> tuple[Array, Array]:
+    """Weighted sums of the h rewards that follow, and whether all of them were seen.
+
+    A sum that ends at a termination is complete; one that ends at a truncation is not.
+    """
+    xp = _namespace(rewards)
+    rewards = xp.asarray(rewards) * 1.0
+    zeros = xp.zeros((*rewards.shape, weighting.horizon), rewards.dtype)
+    sums = lambda_returns(weighting, 1.0, rewards, zeros, terminated, truncated)
+    # The same recursion counts what is missing: 1 for every horizon cut off by a truncation.
+    count = Weighting(np.zeros(weighting.horizon), np.ones(weighting.horizon))
+    ones = xp.ones((*rewards.shape, weighting.horizon), rewards.dtype)
+    missing = lambda_returns(count, 1.0, 0 * rewards, ones, terminated, truncated)
+    return sums, missing == 0
+
+
+def _back_up(
+    xp: Any, weighting: Weighting, rewards: Array, continues: Array, following: Array
+) -> Array:
+    """c_h R + d_h U^(h-1), with U^0 = 0."""
+    shorter = xp.concatenate([xp.zeros_like(following[..., :1]), following[..., :-1]], axis=-1)
+    c, d = xp.asarray(weighting.rewards), xp.asarray(weighting.bootstraps)
+    return c * rewards[..., None] + d * (continues[..., None] * shorter)
+
+
+def _scan_backward(xp: Any, earlier: Any, last: Array, steps: tuple[Array, ...]) -> Array:
+    """Results of carrying `last` backward through the steps, in forward order."""
+    if xp is not np:
+        import jax
+
+        def body(later: Array, step: tuple[Array, ...]) -> tuple[Array, Array]:
+            result = earlier(later, step)
+            return result, result
+
+        first = earlier(last, tuple(array[-1] for array in steps))
+        rest = tuple(array[:-1] for array in steps)
+        _, results = jax.lax.scan(body, first, rest, reverse=True)
+        return xp.concatenate([results, first[None]])
+    results = []
+    later = last
+    for t in reversed(range(len(steps[0]))):
+        later = earlier(later, tuple(array[t] for array in steps))
+        results.append(later)
+    return np.stack(results[::-1])
+
+
+def _prepare(
+    weighting: Weighting,
+    rewards: Array,
+    next_values: Array,
+    terminated: Array | None,
+    truncated: Array | None,
+) -> tuple[Any, Array, Array, Array, Array]:
+    """Arrays of one library: rewards, values, 1 where S' counts, and where episodes are cut."""
+    if not isinstance(weighting, Weighting):
+        raise TypeError(f"weighting must be a Weighting, got {weighting!r}")
+    xp = _namespace(rewards, next_values, terminated, truncated)
+    rewards, values = xp.asarray(rewards) * 1.0, xp.asarray(next_values)
+    if rewards.ndim < 1 or rewards.shape[0] < 1:
+        raise ValueError(f"rewards must have at least one step, got shape {rewards.shape}")
+    expected = (*rewards.shape, weighting.horizon)
+    if values.shape != expected:
+        raise ValueError(f"next_values must have shape {expected}, got {values.shape}")
+    ends = xp.zeros(rewards.shape, bool) if terminated is None else xp.asarray(terminated, bool)
+    cuts = xp.zeros(rewards.shape, bool) if truncated is None else xp.asarray(truncated, bool)
+    for name, flags in (("terminated", ends), ("truncated", cuts)):
+        if flags.shape != rewards.shape:
+            raise ValueError(f"{name} must have shape {rewards.shape}, got {flags.shape}")
+    last = xp.arange(rewards.shape[0]) == rewards.shape[0] - 1
+    last = last.reshape((-1,) + (1,) * (rewards.ndim - 1))
+    cut = (ends | cuts | last)[..., None]
+    continues = xp.where(ends, 0.0, 1.0)
+    return xp, rewards, values, continues.astype(rewards.dtype), cut
+
+
+def _namespace(*arrays: Array) -> Any:
+    """jax.numpy where any array is JAX's (traced ones too), else NumPy."""
+    for array in arrays:
+        if type(array).__module__.partition(".")[0] in ("jax", "jaxlib"):
+            import jax.numpy
+
+            return jax.numpy
+    return np

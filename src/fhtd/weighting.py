@@ -1,0 +1,163 @@
+"""A weighting says how much each future reward counts: two arrays, c and d.
+
+Every target of the paper is one recursion over horizons, grounded at V^0 = 0:
+
+    G^h = c_h R + d_h V^(h-1)(S'),   h = 1..H
+
+| here               | paper                                     |
+|--------------------|-------------------------------------------|
+| rewards[h-1]       | c_h, the factor of the sampled reward     |
+| bootstraps[h-1]    | d_h, the factor of the next state's value |
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+
+
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """The pair (c, d), h = 1..H. Build one by name, or from any two arrays of equal length."""
+
+    rewards: npt.NDArray[Any]
+    bootstraps: npt.NDArray[Any]
+
+    def __post_init__(self) -> None:
+        c = checks.array("rewards", self.rewards, (None,), allow_complex=True)
+        d = checks.array("bootstraps", self.bootstraps, (None,), allow_complex=True)
+        if len(c) != len(d):
+            raise ValueError(
+                f"rewards and bootstraps must have one entry per horizon each, "
+                f"got {len(c)} and {len(d)}"
+            )
+        if len(c) < 1:
+            raise ValueError("horizon must be at least 1, got 0")
+        dtype = np.result_type(c, d)
+        object.__setattr__(self, "rewards", checks.frozen(c.astype(dtype)))
+        object.__setattr__(self, "bootstraps", checks.frozen(d.astype(dtype)))
+
+    @property
+    def horizon(self) -> int:
+        """The final horizon H."""
+        return len(self.rewards)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float64, or complex128 for a complex weighting: the dtype of the values."""
+        return self.rewards.dtype
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether values under this weighting are complex (so that they have no maximum)."""
+        return bool(np.issubdtype(self.dtype, np.complexfloating))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Weighting):
+            return NotImplemented
+        return np.array_equal(self.rewards, other.rewards) and np.array_equal(
+            self.bootstraps, other.bootstraps
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.rewards.tobytes(), self.bootstraps.tobytes()))
+
+    def coefficients(self) -> npt.NDArray[Any]:
+        """Row h-1, column k: the weight of the reward k+1 steps ahead in the value of horizon h.
+
+        It is (prod_{j<k} d_{h-j}) c_{h-k} for k < h and 0 beyond.
+        """
+        table = np.zeros((self.horizon, self.horizon), self.dtype)
+        table[:, 0] = self.rewards
+        for h in range(1, self.horizon):
+            table[h, 1:] = self.bootstraps[h] * table[h - 1, :-1]
+        return table
+
+    def expected_rewards(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Recover the expected reward at each of the next H steps from values of all horizons.
+
+        Subtracting consecutive horizons, in general: solve V^h = sum_k coefficients[h, k] r_k
+        from h = 1 upward. `values` has the horizon last. Needs every horizon's value to count
+        its own last reward; refuses otherwise.
+        """
+        values = np.asarray(values)
+        if values.shape[-1:] != (self.horizon,):
+            raise ValueError(
+                f"values must have the {self.horizon} horizons last, got shape {values.shape}"
+            )
+        table = self.coefficients()
+        hidden = np.flatnonzero(np.diagonal(table) == 0)
+        if len(hidden):
+            raise ValueError(
+                f"this weighting gives the reward {hidden[0] + 1} steps ahead no weight in "
+                f"horizon {hidden[0] + 1}, so single rewards cannot be recovered from its values"
+            )
+        rewards = np.zeros(values.shape, np.result_type(values, table))
+        for h in range(self.horizon):
+            known = rewards[..., :h] @ table[h, :h]
+            rewards[..., h] = (values[..., h] - known) / table[h, h]
+        return np.ascontiguousarray(rewards.real)
+
+    def extend(self, horizon: int) -> "Weighting":
+        """Continue to a longer horizon, keeping every coefficient so far.
+
+        Possible where c and d do not mention H: constant ones (exponential) and the average.
+        """
+        horizon = checks.integer("horizon", horizon, self.horizon)
+        if horizon == self.horizon:
+            return self
+        c, d = self.rewards, self.bootstraps
+        if np.all(c == c[0]) and np.all(d == d[0]) and self.horizon > 1:
+            return Weighting(np.full(horizon, c[0]), np.full(horizon, d[0]))
+        if self.horizon > 1 and self == Weighting.average(self.horizon):
+            return Weighting.average(horizon)
+        raise ValueError(
+            f"horizon {horizon} is not determined by this weighting of {self.horizon} horizons; "
+            "give a Weighting whose first coefficients are the present ones"
+        )
+
+    @classmethod
+    def exponential(cls, horizon: int, discount: complex = 1.0) -> "Weighting":
+        """Sum of discounted rewards (Eq. one-step FHTD target); any finite discount."""
+        horizon = checks.integer("horizon", horizon, 1)
+        discount = checks.number("discount", discount)
+        return cls(np.ones(horizon), np.full(horizon, discount))
+
+    @classmethod
+    def average(cls, horizon: int) -> "Weighting":
+        """Fixed-horizon average reward: c_h = 1/h, d_h = (h-1)/h."""
+        h = np.arange(1, checks.integer("horizon", horizon, 1) + 1)
+        return cls(1 / h, (h - 1) / h)
+
+    @classmethod
+    def from_weights(cls, weights: Sequence[complex] | npt.ArrayLike) -> "Weighting":
+        """Arbitrary temporal weighting: weights[k] weighs the reward k+1 steps ahead at h = H."""
+        w = checks.array("weights", weights, (None,), allow_complex=True)
+        return cls(w[::-1], np.ones(len(w)))
+
+    @classmethod
+    def hyperbolic(cls, horizon: int, k: float = 1.0) -> "Weighting":
+        """Hyperbolic discounting 1 / (1 + k i) of the reward i steps after the next."""
+        horizon = checks.integer("horizon", horizon, 1)
+        k = checks.real("k", k, minimum=0)
+        return cls.from_weights(1 / (1 + k * np.arange(horizon)))
+
+    @classmethod
+    def reward_scaled(cls, horizon: int, discount: complex) -> "Weighting":
+        """Exponential discounting by scaling rewards only: equals `exponential` at h = H."""
+        horizon = checks.integer("horizon", horizon, 1)
+        discount = checks.number("discount", discount)
+        return cls.from_weights(np.power(discount, np.arange(horizon)))
+
+    @classmethod
+    def fourier(cls, horizon: int, frequency: float, discount: complex = 1.0) -> "Weighting":
+        """One bin of the exact discrete Fourier transform of the (discounted) expected rewards."""
+        horizon = checks.integer("horizon", horizon, 1)
+        frequency = checks.real("frequency", frequency)
+        discount = checks.number("discount", discount)
+        rotation = np.exp(-2j * np.pi * frequency / horizon)
+        return cls(np.ones(horizon), np.full(horizon, discount * rotation, np.complex128))
