@@ -1,0 +1,25 @@
+"""Compiled learners for streams of experience: the paper's algorithms and their baselines."""
+
+from fhtd.online.baselines import ETD, TD, TDC, NStepTD, TDLambda
+from fhtd.online.control import FHQ, FHQLambda, QLearning
+from fhtd.online.prediction import FHTD, FHTDLambda, FixedHorizonMC, NStepFHTD
+from fhtd.online.schedule import Decay, Linear
+from fhtd.online.storage import load
+
+__all__ = [
+    "ETD",
+    "FHQ",
+    "FHTD",
+    "TD",
+    "TDC",
+    "Decay",
+    "FHQLambda",
+    "FHTDLambda",
+    "FixedHorizonMC",
+    "Linear",
+    "NStepFHTD",
+    "NStepTD",
+    "QLearning",
+    "TDLambda",
+    "load",
+]

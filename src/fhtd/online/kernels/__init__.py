@@ -1,0 +1,1 @@
+"""The compiled arithmetic: one file per family of algorithms."""

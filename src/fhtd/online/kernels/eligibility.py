@@ -1,0 +1,51 @@
+"""TD(lambda) with accumulating traces, and emphatic TD(lambda): infinite-horizon baselines."""
+
+from typing import NamedTuple
+
+from fhtd.online.kernels.compiled import Array, inlined, read_column
+from fhtd.online.kernels.transition import Transition
+
+
+class Eligibility(NamedTuple):
+    """State of TD(lambda) and ETD(lambda); the single value lives in column 1."""
+
+    weights: Array
+    discount: Array
+    lambda_: float
+    is_emphatic: bool
+    trace: Array
+    #: [0]: follow-on trace F; [1]: the ratio of the step before.
+    follow_on: Array
+
+
+@inlined
+def eligibility_update(
+    state: Eligibility, seen: Transition, step_size: float, _second: float
+) -> float:
+    """Z <- rho (gamma lambda z + M phi), w <- w + alpha delta z; M = 1 unless emphatic.
+
+    Emphatic: F <- gamma rho_{t-1} F + 1 and M = lambda + (1 - lambda) F.
+    """
+    weights, trace = state.weights, state.trace
+    discount = state.discount[0]
+    error = seen.reward - read_column(weights, 0, seen.indices, seen.values, seen.row, 1)
+    if not seen.terminated:
+        error += discount * read_column(weights, 0, seen.indices, seen.values, seen.next_row, 1)
+    emphasis = discount * 0 + 1
+    if state.is_emphatic:
+        state.follow_on[0] = discount * state.follow_on[1] * state.follow_on[0] + 1
+        state.follow_on[1] = seen.ratio
+        emphasis = state.lambda_ + (1 - state.lambda_) * state.follow_on[0]
+    decay = seen.ratio * discount * state.lambda_
+    for i in range(trace.shape[0]):
+        trace[i] *= decay
+    for k in range(seen.indices.shape[1]):
+        trace[seen.indices[seen.row, k]] += seen.ratio * emphasis * seen.values[seen.row, k]
+    probe = error * 0
+    for i in range(trace.shape[0]):
+        weights[i, 1] += step_size * error * trace[i]
+        probe += weights[i, 1] * 0
+    if seen.terminated or seen.truncated:
+        trace[:] = 0
+        state.follow_on[:] = 0
+    return probe

@@ -1,0 +1,127 @@
+"""n-step FHTD (the paper's third algorithm, any H) and n-step TD.
+
+Column j holds the j-th learned horizon: H mod n (where not 0), ..., H - n, H. Horizon h sums
+m = min(n, h) rewards and bootstraps from column j - 1, which is horizon h - m.
+"""
+
+from typing import NamedTuple
+
+from fhtd.online.kernels.compiled import Array, add_rows, compiled, inlined, read_rows
+from fhtd.online.kernels.transition import Transition, keep_active
+
+
+class NStep(NamedTuple):
+    """State of n-step FHTD (shift 1) and n-step TD (shift 0): weights and a window of n."""
+
+    weights: Array
+    #: [k, j]: weight of the reward k+1 steps ahead in the target of column j.
+    rewards: Array
+    #: [m, j]: factor of the value m steps ahead.
+    bootstraps: Array
+    #: [j]: how many rewards the full target sums.
+    lengths: Array
+    shift: int
+    #: Columns from this one on weigh rewards alike, so that one sum serves them all.
+    shared_from: int
+    following: Array
+    value: Array
+    error: Array
+    window_indices: Array
+    window_values: Array
+    window_rewards: Array
+    window_ratios: Array
+    #: [0]: states pending; [1]: slot of the newest.
+    cursor: Array
+
+
+@compiled
+def _sum_rewards(state: NStep, oldest: int, available: int) -> None:
+    """error[j] = sum of the available rewards of each column's target."""
+    n, columns = state.rewards.shape
+    error, rewards = state.error, state.rewards
+    last = columns - 1
+    alone = min(state.shared_from, columns)
+    error[:] = 0
+    slot = oldest
+    for k in range(available):
+        reward = state.window_rewards[slot]
+        for j in range(1, alone):
+            error[j] += rewards[k, j] * reward
+        if alone < columns:
+            error[last] += rewards[k, last] * reward
+        slot += 1
+        if slot == n:
+            slot = 0
+    for j in range(alone, last):
+        error[j] = error[last]
+
+
+@compiled
+def _weigh_by_ratios(state: NStep, oldest: int, available: int) -> None:
+    """Multiply each error by the product of the importance ratios of the rewards it sums."""
+    n, columns = state.rewards.shape
+    product = early = 1.0
+    slot = oldest
+    for k in range(available):
+        product *= state.window_ratios[slot]
+        # Only the earliest horizon can sum fewer than n rewards.
+        if k < state.lengths[1]:
+            early = product
+        slot += 1
+        if slot == n:
+            slot = 0
+    state.error[1] *= early
+    for j in range(2, columns):
+        state.error[j] *= product
+
+
+@compiled
+def _back_up_oldest(
+    state: NStep, available: int, terminated: bool, step_size: float, watch: bool
+) -> float:
+    """Update the oldest pending state with the rewards it has, then forget it."""
+    error, value, following = state.error, state.value, state.following
+    n, columns = state.rewards.shape
+    shift = state.shift
+    oldest = state.cursor[1] - available + 1
+    if oldest < 0:
+        oldest += n
+    indices, values = state.window_indices, state.window_values
+    _sum_rewards(state, oldest, available)
+    read_rows(state.weights, 0, indices, values, oldest, value)
+    if terminated:
+        for j in range(1, columns):
+            error[j] -= value[j]
+    elif available == n or shift == 0:
+        for j in range(1, columns):
+            error[j] += state.bootstraps[available, j] * following[j - shift] - value[j]
+    else:
+        # A time limit: the shorter horizon that a target would need is not learned, but the
+        # earliest horizon may have all its rewards and needs none.
+        for j in range(1, columns):
+            error[j] = error[j] - value[j] if state.lengths[j] <= available else error[j] * 0
+    _weigh_by_ratios(state, oldest, available)
+    state.cursor[0] = available - 1
+    return add_rows(state.weights, 0, indices, values, oldest, step_size, error, 1, watch)
+
+
+@inlined
+def n_step_update(state: NStep, seen: Transition, step_size: float, _second: float) -> float:
+    """V^h(S_t) <- V^h(S_t) + alpha [sum of n rewards + V^(h-n)(S_{t+n}) - V^h(S_t)]."""
+    n = state.rewards.shape[0]
+    cursor = state.cursor
+    newest = cursor[1] + 1
+    if newest == n:
+        newest = 0
+    cursor[1] = newest
+    cursor[0] += 1
+    keep_active(state.window_indices, state.window_values, newest, seen)
+    state.window_rewards[newest] = seen.reward
+    state.window_ratios[newest] = seen.ratio
+    if not seen.terminated:
+        read_rows(state.weights, 0, seen.indices, seen.values, seen.next_row, state.following)
+    probe = state.weights[0, 0] * 0
+    ended = seen.terminated or seen.truncated
+    while cursor[0] == n or (ended and cursor[0] > 0):
+        probe += _back_up_oldest(state, cursor[0], seen.terminated, step_size, seen.watch)
+    return probe

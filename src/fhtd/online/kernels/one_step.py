@@ -1,0 +1,153 @@
+"""One-step FHTD and FHQ-learning (the paper's first two algorithms), and TD and Q-learning.
+
+The horizons of one transition are updated together, from the values before it: the equations'
+reading, not the in-place order of the pseudocode.
+"""
+
+from typing import NamedTuple
+
+from fhtd.online.kernels.compiled import (
+    Array,
+    add_rows,
+    compiled,
+    inlined,
+    one_step_errors,
+    read_rows,
+)
+from fhtd.online.kernels.transition import Transition
+
+
+class OneStep(NamedTuple):
+    """State of FHTD (shift 1) and TD (shift 0)."""
+
+    weights: Array
+    rewards: Array
+    bootstraps: Array
+    shift: int
+    #: c and d are the same for every horizon.
+    is_constant: bool
+    following: Array
+    error: Array
+
+
+class OneStepControl(NamedTuple):
+    """State of FHQ-learning (shift 1) and Q-learning (shift 0)."""
+
+    weights: Array
+    rewards: Array
+    bootstraps: Array
+    shift: int
+    following: Array
+    error: Array
+    n_actions: int
+    n_features: int
+
+
+@inlined
+def _update_one_row(state: OneStep, seen: Transition, step_size: float) -> None:
+    """The same for a single active feature, in one pass.
+
+    From the last horizon down, each reads only what is not yet written: the old values, also
+    where S' is S.
+    """
+    weights, c, d, reward = state.weights, state.rewards, state.bootstraps, seen.reward
+    i, following = seen.indices[seen.row, 0], seen.indices[seen.next_row, 0]
+    value, next_value = seen.values[seen.row, 0], seen.values[seen.next_row, 0]
+    factor = step_size * seen.ratio * value
+    if state.is_constant:
+        gain, discount = c[1] * reward, d[1] * next_value
+        for h in range(weights.shape[1] - 1, 0, -1):
+            weights[i, h] += factor * (
+                gain + discount * weights[following, h - 1] - value * weights[i, h]
+            )
+    else:
+        for h in range(weights.shape[1] - 1, 0, -1):
+            weights[i, h] += factor * (
+                c[h] * reward
+                + d[h] * next_value * weights[following, h - 1]
+                - value * weights[i, h]
+            )
+
+
+@inlined
+def one_step_update(state: OneStep, seen: Transition, step_size: float, _second: float) -> float:
+    """V^h(S) <- V^h(S) + alpha rho [c_h R + d_h V^(h-1)(S') - V^h(S)]."""
+    weights, error = state.weights, state.error
+    if seen.indices.shape[1] == 1 and state.shift and not (seen.terminated or seen.watch):
+        _update_one_row(state, seen, step_size)
+        return weights[0, 0] * 0
+    if not seen.terminated:
+        read_rows(weights, 0, seen.indices, seen.values, seen.next_row, state.following)
+    read_rows(weights, 0, seen.indices, seen.values, seen.row, error)
+    one_step_errors(
+        error,
+        seen.reward,
+        state.following,
+        seen.terminated,
+        state.rewards,
+        state.bootstraps,
+        state.shift,
+    )
+    return add_rows(
+        weights,
+        0,
+        seen.indices,
+        seen.values,
+        seen.row,
+        step_size * seen.ratio,
+        error,
+        1,
+        seen.watch,
+    )
+
+
+@compiled
+def next_action_values(
+    weights: Array,
+    n_actions: int,
+    n_features: int,
+    seen: Transition,
+    out: Array,
+    scratch: Array,
+) -> None:
+    """out[h] = max_a Q^h(S', a), or the expectation where a next policy is given."""
+    indices, values, row = seen.indices, seen.values, seen.next_row
+    policy = seen.next_policy
+    read_rows(weights, 0, indices, values, row, out)
+    if policy.shape[0]:
+        for h in range(out.shape[0]):
+            out[h] *= policy[0]
+    for action in range(1, n_actions):
+        read_rows(weights, action * n_features, indices, values, row, scratch)
+        if policy.shape[0]:
+            for h in range(out.shape[0]):
+                out[h] += policy[action] * scratch[h]
+        else:
+            for h in range(out.shape[0]):
+                # Complex values have no order; the learner refuses to maximise them.
+                if scratch[h].real > out[h].real:
+                    out[h] = scratch[h]
+
+
+@inlined
+def one_step_control_update(
+    state: OneStepControl, seen: Transition, step_size: float, _second: float
+) -> float:
+    """Q^h(S, A) <- Q^h(S, A) + alpha [c_h R + d_h max_a Q^(h-1)(S', a) - Q^h(S, A)]."""
+    weights, error = state.weights, state.error
+    if not seen.terminated:
+        next_action_values(weights, state.n_actions, state.n_features, seen, state.following, error)
+    offset = seen.action * state.n_features
+    read_rows(weights, offset, seen.indices, seen.values, seen.row, error)
+    one_step_errors(
+        error,
+        seen.reward,
+        state.following,
+        seen.terminated,
+        state.rewards,
+        state.bootstraps,
+        state.shift,
+    )
+    return add_rows(
+        weights, offset, seen.indices, seen.values, seen.row, step_size, error, 1, seen.watch
+    )

@@ -1,0 +1,271 @@
+"""The paper's prediction learners: one-step, n-step, lambda and Monte Carlo FHTD."""
+
+from abc import abstractmethod
+from typing import Any, Self, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+from fhtd.features import Representation
+from fhtd.online.kernels.monte_carlo import MonteCarlo
+from fhtd.online.kernels.n_step import NStep
+from fhtd.online.kernels.one_step import OneStep
+from fhtd.online.kernels.traces import Traces
+from fhtd.online.learner import Learner, Options
+from fhtd.online.schedule import Rate
+from fhtd.weighting import Weighting
+
+
+def check_weighting(weighting: Any) -> Weighting:
+    """Refuse anything but a Weighting, with a hint at how to build one."""
+    if not isinstance(weighting, Weighting):
+        raise TypeError(
+            "weighting must be a Weighting, such as Weighting.exponential(horizon, discount), "
+            f"got {weighting!r}"
+        )
+    return weighting
+
+
+def with_column_zero(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Prepend the entry of horizon 0 along the last axis, so that index h is horizon h."""
+    return np.ascontiguousarray(np.concatenate([values[..., :1] * 0, values], axis=-1))
+
+
+class PredictionLearner(Learner):
+    """Learns state values from transitions (S, R, S')."""
+
+    def update(
+        self,
+        observation: Any,
+        reward: float,
+        next_observation: Any,
+        terminated: bool = False,
+        truncated: bool = False,
+        ratio: float = 1.0,
+    ) -> None:
+        """Learn from one transition; `ratio` is pi(A|S) / mu(A|S), 1 when on-policy."""
+        self._learn(observation, 0, reward, next_observation, terminated, truncated, ratio)
+
+
+class FixedHorizonLearner(Learner):
+    """Learns values of fixed horizons under a weighting; can grow its final horizon."""
+
+    def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
+        return np.arange(1, horizon + 1)
+
+    def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
+        """Grow to a longer final horizon in place, keeping all that is learned."""
+        old = self.weighting
+        new = horizon if isinstance(horizon, Weighting) else old.extend(horizon)
+        h = old.horizon
+        if new.horizon < h:
+            raise ValueError(f"horizon must be at least {h}, got {new.horizon}")
+        # d_1 multiplies V^0 = 0 and does not matter.
+        same = np.array_equal(new.rewards[:h], old.rewards) and np.array_equal(
+            new.bootstraps[1:h], old.bootstraps[1:]
+        )
+        if not same or new.dtype != old.dtype:
+            raise ValueError(f"horizon must be a Weighting that keeps the first {h} coefficients")
+        horizons = self._learned_horizons(new.horizon)
+        kept = len(self.horizons)
+        if not np.array_equal(horizons[:kept], self.horizons):
+            raise ValueError(
+                f"horizon {new.horizon} would learn horizons {horizons.tolist()}, which do not "
+                f"continue {self.horizons.astype(int).tolist()}"
+            )
+        added = len(horizons) - kept
+        if added:
+            last = self.weights[..., -1:]
+            fill = last if initial is None else self._check_initial(initial, added)
+            table = np.zeros((*self._shape, len(horizons) + 1), new.dtype)
+            table[..., 1 : kept + 1] = self.weights
+            table[..., kept + 1 :] = fill
+            before = self._state
+            self.weighting = new
+            self.initial = checks.frozen(
+                np.concatenate(
+                    [
+                        np.broadcast_to(self.initial, (*self._shape, kept)),
+                        np.broadcast_to(
+                            self.initial[..., -1:] if initial is None else fill,
+                            (*self._shape, added),
+                        ),
+                    ],
+                    axis=-1,
+                )
+            )
+            self.horizons = checks.frozen(horizons.astype(np.float64))
+            self._state = self._build_state(table.reshape(-1, len(horizons) + 1))
+            self._carry_over(before)
+        return self
+
+    def _carry_over(self, before: Any) -> None:
+        """Move the window of the past, oldest first, into the longer one."""
+        if not hasattr(before, "cursor"):
+            return
+        count, newest = before.cursor
+        size = len(before.window_indices)
+        slots = (newest - np.arange(count)[::-1]) % size
+        for field in before._fields:
+            if field.startswith("window_"):
+                old, new = getattr(before, field), getattr(self._state, field)
+                kept = (slice(count), *(slice(length) for length in old.shape[1:]))
+                new[kept] = old[slots]
+        self._state.cursor[:] = count, count - 1
+
+    @abstractmethod
+    def _build_state(self, weights: npt.NDArray[Any]) -> Any:
+        """The kernel's state around these weights."""
+
+    def _window(self, length: int) -> dict[str, npt.NDArray[Any]]:
+        """Room for the last `length` active lists and ratios."""
+        return {
+            "window_indices": np.zeros((length, self.features.n_active), np.int64),
+            "window_values": np.zeros((length, self.features.n_active)),
+            "cursor": np.array([0, length - 1]),
+        }
+
+    def _coefficients(self) -> dict[str, npt.NDArray[Any]]:
+        """C and d indexed by horizon."""
+        return {
+            "rewards": with_column_zero(self.weighting.rewards),
+            "bootstraps": with_column_zero(self.weighting.bootstraps),
+        }
+
+    def _scratch(self, *names: str) -> dict[str, npt.NDArray[Any]]:
+        """Room for one number per column."""
+        columns = len(self.horizons) + 1
+        return {name: np.zeros(columns, self.weighting.dtype) for name in names}
+
+
+class FHTD(PredictionLearner, FixedHorizonLearner):
+    """One-step FHTD: H values, each bootstrapping from the one before (Algorithm 1)."""
+
+    def __init__(
+        self,
+        features: Representation,
+        weighting: Weighting,
+        *,
+        step_size: Rate = 0.1,
+        **options: Unpack[Options],
+    ) -> None:
+        weighting = check_weighting(weighting)
+        horizons = self._learned_horizons(weighting.horizon)
+        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+
+    def _build_state(self, weights: npt.NDArray[Any]) -> OneStep:
+        c, d = self.weighting.rewards, self.weighting.bootstraps
+        return OneStep(
+            weights=weights,
+            shift=1,
+            is_constant=bool(np.all(c == c[0]) and np.all(d == d[0])),
+            **self._coefficients(),
+            **self._scratch("following", "error"),
+        )
+
+
+class NStepFHTD(PredictionLearner, FixedHorizonLearner):
+    """n-step FHTD: only every n-th horizon is learned, from n rewards each (Algorithm 3)."""
+
+    def __init__(
+        self,
+        features: Representation,
+        weighting: Weighting,
+        n: int,
+        *,
+        step_size: Rate = 0.1,
+        **options: Unpack[Options],
+    ) -> None:
+        weighting = check_weighting(weighting)
+        self.n = checks.integer("n", n, 1, weighting.horizon)
+        horizons = self._learned_horizons(weighting.horizon)
+        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+
+    def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
+        return np.arange(horizon, 0, -self.n)[::-1]
+
+    def _build_state(self, weights: npt.NDArray[Any]) -> NStep:
+        n = self.n
+        h = self.horizons.astype(int)
+        rewards = self.weighting.coefficients()[h - 1, :n].T
+        bootstraps = np.ones((n + 1, len(h)), self.weighting.dtype)
+        for m in range(1, n + 1):
+            d = self.weighting.bootstraps[np.maximum(h - m, 0)]
+            bootstraps[m] = bootstraps[m - 1] * np.where(h >= m, d, 1)
+        alike = (rewards == rewards[:, -1:]).all(axis=0)
+        shared_from = len(h) + 1
+        # Sharing one sum pays off only where it is longer than a single product.
+        if n > 1:
+            while shared_from > 1 and alike[shared_from - 2]:
+                shared_from -= 1
+        return NStep(
+            weights=weights,
+            rewards=with_column_zero(rewards),
+            bootstraps=with_column_zero(bootstraps),
+            lengths=with_column_zero(np.minimum(h, n)),
+            shift=1,
+            shared_from=shared_from,
+            **self._scratch("following", "value", "error"),
+            window_rewards=np.zeros(n),
+            window_ratios=np.ones(n),
+            **self._window(n),
+        )
+
+
+class FHTDLambda(PredictionLearner, FixedHorizonLearner):
+    """FHTD(lambda): smooth from one-step (0) to Monte Carlo (1), O(H^2) per step (Algorithm 4)."""
+
+    def __init__(
+        self,
+        features: Representation,
+        weighting: Weighting,
+        lambda_: float,
+        *,
+        step_size: Rate = 0.1,
+        **options: Unpack[Options],
+    ) -> None:
+        weighting = check_weighting(weighting)
+        self.lambda_ = checks.real("lambda_", lambda_, 0, 1)
+        horizons = self._learned_horizons(weighting.horizon)
+        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+
+    def _build_state(self, weights: npt.NDArray[Any]) -> Traces:
+        return Traces(
+            weights=weights,
+            lambda_=self.lambda_,
+            **self._coefficients(),
+            decays=with_column_zero(self.lambda_ * self.weighting.bootstraps),
+            **self._scratch("following", "error", "spare"),
+            window_ratios=np.ones(self.weighting.horizon),
+            **self._window(self.weighting.horizon),
+        )
+
+
+class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
+    """Fixed-horizon Monte Carlo for every horizon, O(H) per step; it never bootstraps."""
+
+    def __init__(
+        self,
+        features: Representation,
+        weighting: Weighting,
+        *,
+        step_size: Rate = 0.1,
+        **options: Unpack[Options],
+    ) -> None:
+        weighting = check_weighting(weighting)
+        horizons = self._learned_horizons(weighting.horizon)
+        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+
+    def _build_state(self, weights: npt.NDArray[Any]) -> MonteCarlo:
+        horizon = self.weighting.horizon
+        return MonteCarlo(
+            weights=weights,
+            **self._coefficients(),
+            returns=np.zeros((horizon + 1, horizon + 1), self.weighting.dtype),
+            products=np.ones(horizon + 1),
+            **self._scratch("error"),
+            window_rewards=np.zeros(horizon),
+            window_ratios=np.ones(horizon),
+            **self._window(horizon),
+        )

@@ -1,0 +1,81 @@
+"""Step sizes and exploration rates that change over time, as data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fhtd import checks
+
+#: A constant, one of the schedules below, or any function of the step number t = 0, 1, 2, ...
+Rate = float | Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Decay:
+    """initial / (1 + t / offset)^power: Robbins-Monro for powers above 1/2 up to 1."""
+
+    initial: float
+    offset: float = 1.0
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.real("initial", self.initial, 0)
+        checks.positive("offset", self.offset)
+        checks.real("power", self.power, 0)
+
+    def __call__(self, t: int) -> float:
+        """The rate at step t."""
+        return float(self.initial / (1 + t / self.offset) ** self.power)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """From initial to final in a straight line over the given number of steps, then constant."""
+
+    initial: float
+    final: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        checks.real("initial", self.initial, 0)
+        checks.real("final", self.final, 0)
+        checks.integer("steps", self.steps, 1)
+
+    def __call__(self, t: int) -> float:
+        """The rate at step t."""
+        share = min(t / self.steps, 1.0)
+        return self.initial + share * (self.final - self.initial)
+
+
+def check_rate(name: str, rate: Any, maximum: float = float("inf")) -> Rate:
+    """Return a rate that is a number from 0 to maximum, or a function."""
+    if callable(rate):
+        rate_at(name, rate, 0, maximum)
+        return rate  # type: ignore[no-any-return]
+    return checks.real(name, rate, 0, maximum)
+
+
+def rate_at(name: str, rate: Rate, t: int, maximum: float = float("inf")) -> float:
+    """The rate at step t; a function's answer is checked."""
+    if isinstance(rate, float):
+        return rate
+    assert callable(rate)
+    return checks.real(f"{name}({t})", rate(t), 0, maximum)
+
+
+def rate_to_json(rate: Rate) -> Any:
+    """Plain data for a constant or a schedule of ours; None for any other function."""
+    if isinstance(rate, Decay):
+        return {"decay": [rate.initial, rate.offset, rate.power]}
+    if isinstance(rate, Linear):
+        return {"linear": [rate.initial, rate.final, rate.steps]}
+    return rate if isinstance(rate, float) else None
+
+
+def rate_from_json(data: Any) -> Rate:
+    """The inverse of `rate_to_json`."""
+    if isinstance(data, dict) and list(data) == ["decay"]:
+        return Decay(*data["decay"])
+    if isinstance(data, dict) and list(data) == ["linear"]:
+        return Linear(*data["linear"])
+    return checks.real("rate", data)

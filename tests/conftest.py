@@ -1,0 +1,24 @@
+"""Settings of the whole test run."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Numba's disk cache looks only at the file of the outermost function, so that a change in a
+# kernel could meet a stale caller. Tests use a cache named by the digest of all kernels.
+_sources = sorted((ROOT / "src/fhtd/online").rglob("*.py"))
+_digest = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:16]
+os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _digest)
+
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("repeatable")
