@@ -1,0 +1,119 @@
+"""Exact fixed-horizon values for every horizon at once, by the recursion that defines them.
+
+| here                  | paper                                                       |
+|-----------------------|-------------------------------------------------------------|
+| state_values          | v^h(s), Eq. Bellman equation of fixed-horizon values        |
+| action_values         | q^h(s, a)                                                   |
+| optimal               | q^h_*(s, a), the target of FHQ-learning                     |
+| c, d, H               | `weighting.rewards`, `.bootstraps`, `.horizon`              |
+
+The horizon is the last axis; its entry h-1 belongs to horizon h.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+from fhtd.mdp import FiniteMDP
+from fhtd.oracle import model
+from fhtd.weighting import Weighting
+
+#: Actions count as equally good within this fraction of the horizon's largest absolute value.
+TIE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalValues:
+    """The best that can be done, with the horizon last (no such axis for infinite horizons)."""
+
+    #: (states, actions, horizons)
+    action_values: npt.NDArray[np.float64]
+    #: (states, horizons)
+    state_values: npt.NDArray[np.float64]
+    #: (states, actions, horizons): which actions are best, within TIE_TOLERANCE.
+    greedy: npt.NDArray[np.bool_]
+
+    @property
+    def policy(self) -> npt.NDArray[np.float64]:
+        """Greedy actions with equal probability, shaped as `greedy`."""
+        shared: npt.NDArray[np.float64] = self.greedy / self.greedy.sum(axis=1, keepdims=True)
+        return shared
+
+
+def greedy_sets(action_values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """The best actions (axis 1), ties included; every action where values are undefined."""
+    best = action_values.max(axis=1, keepdims=True)
+    scale = np.nanmax(np.abs(action_values), axis=(0, 1), keepdims=True, initial=0.0)
+    worse: npt.NDArray[np.bool_] = action_values < best - TIE_TOLERANCE * scale
+    return ~worse
+
+
+def state_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) -> npt.NDArray[Any]:
+    """v^h = c_h r + d_h P v^(h-1), v^0 = 0: (states, horizons)."""
+    r, transitions = model.expected_reward(mdp, policy), model.transition_matrix(mdp, policy)
+    c, d = weighting.rewards, weighting.bootstraps
+    values = np.zeros((mdp.n_states, weighting.horizon), weighting.dtype)
+    v = np.zeros(mdp.n_states, weighting.dtype)
+    for h in range(weighting.horizon):
+        v = c[h] * r + d[h] * (transitions @ v)
+        values[:, h] = v
+    return values
+
+
+def action_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) -> npt.NDArray[Any]:
+    """q^h = c_h r + d_h E[v^(h-1)(S')], the policy followed after the action: (S, A, H)."""
+    pi = model.checked_policy(mdp, policy)
+    r = model.action_rewards(mdp)
+    c, d = weighting.rewards, weighting.bootstraps
+    values = np.zeros((*r.shape, weighting.horizon), weighting.dtype)
+    v = np.zeros(mdp.n_states, weighting.dtype)
+    for h in range(weighting.horizon):
+        values[:, :, h] = c[h] * r + d[h] * model.next_values(mdp, v)
+        v = (pi * values[:, :, h]).sum(axis=1)
+    return values
+
+
+def optimal(mdp: FiniteMDP, weighting: Weighting) -> OptimalValues:
+    """q^h_* = c_h r + d_h E[max_a' q^(h-1)_*(S', a')]: each horizon has its own best actions.
+
+    Refuses weightings with a complex coefficient, whose values have no maximum, and with a
+    negative bootstrap, under which the best continuation is not the one of the largest value.
+    """
+    require_maximum(weighting)
+    if np.any(weighting.bootstraps < 0):
+        raise ValueError(
+            "weighting must have bootstraps of at least 0 to be optimised, "
+            f"got {weighting.bootstraps.min():g}"
+        )
+    r = model.action_rewards(mdp)
+    c, d = weighting.rewards, weighting.bootstraps
+    q = np.zeros((*r.shape, weighting.horizon))
+    v = np.zeros(mdp.n_states)
+    for h in range(weighting.horizon):
+        q[:, :, h] = c[h] * r + d[h] * model.next_values(mdp, v)
+        v = q[:, :, h].max(axis=1)
+    return OptimalValues(
+        checks.frozen(q), checks.frozen(q.max(axis=1)), checks.frozen(greedy_sets(q))
+    )
+
+
+def require_maximum(weighting: Weighting) -> None:
+    """Refuse a complex weighting where a maximum is taken."""
+    if weighting.is_complex:
+        raise ValueError("weighting must be real: complex values have no maximum")
+
+
+def expected_rewards(
+    mdp: FiniteMDP, policy: npt.ArrayLike, horizon: int
+) -> npt.NDArray[np.float64]:
+    """E[R_{t+h} | S_t = s], the reward of the h-th step from now: (states, horizons)."""
+    horizon = checks.integer("horizon", horizon, 1)
+    transitions = model.transition_matrix(mdp, policy)
+    rewards = np.empty((mdp.n_states, horizon))
+    rewards[:, 0] = model.expected_reward(mdp, policy)
+    for h in range(1, horizon):
+        rewards[:, h] = transitions @ rewards[:, h - 1]
+    return rewards

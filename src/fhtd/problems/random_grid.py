@@ -1,0 +1,21 @@
+"""Random grid worlds: a continuing problem with a reward of its own in every cell."""
+
+import numpy as np
+
+from fhtd import checks
+from fhtd.problems.grid import equiprobable, grid_mdp
+from fhtd.problems.problem import Problem
+
+LARGEST_REWARD = 3
+
+
+def random_grid(seed: int = 0, size: int = 8) -> Problem:
+    """Entering a cell pays an integer from -3 to 3, drawn once; bumping enters the cell anew.
+
+    There is no end, and every cell is an equally likely start. The same seed gives the same grid.
+    """
+    seed = checks.integer("seed", seed, 0)
+    size = checks.integer("size", size, 1)
+    generator = np.random.default_rng(np.random.SeedSequence(seed))
+    rewards = generator.integers(-LARGEST_REWARD, LARGEST_REWARD + 1, (size, size))
+    return equiprobable(grid_mdp(["." * size] * size, rewards, f"{size}x{size} random grid"))
