@@ -81,14 +81,18 @@ class FiniteMDP:
 
     @cached_property
     def terminal_states(self) -> npt.NDArray[np.bool_]:
-        """States in which no decision is ever made: only ever entered by ending an episode."""
+        """States in which no decision is ever made: reached from the start only by ending."""
         possible = self.probabilities > 0
-        elsewhere = self.next_states != np.arange(self.n_states)[:, None, None]
-        entered = np.zeros(self.n_states, bool)
-        entered[self.next_states[possible & ~self.terminal & elsewhere]] = True
-        ends = np.zeros(self.n_states, bool)
-        ends[self.next_states[possible & self.terminal]] = True
-        return checks.frozen(ends & ~entered & (self.start == 0))
+        goes_on, ends = possible & ~self.terminal, possible & self.terminal
+        decided, entered = self.start > 0, np.zeros(self.n_states, bool)
+        while True:
+            reached = decided.copy()
+            reached[self.next_states[decided][goes_on[decided]]] = True
+            if np.array_equal(reached, decided):
+                break
+            decided = reached
+        entered[self.next_states[decided][ends[decided]]] = True
+        return checks.frozen(entered & ~decided)
 
     @classmethod
     def from_table(
@@ -112,8 +116,15 @@ class FiniteMDP:
         for state, row in table.items():
             for action, outcomes in row.items():
                 for k, outcome in enumerate(outcomes):
+                    if len(outcome) != 4:
+                        raise ValueError(
+                            f"table[{state}][{action}] must list (probability, state, reward, "
+                            f"terminated), got {outcome!r}"
+                        )
                     at = state, action, k
-                    p[at], following[at], r[at], terminal[at] = outcome
+                    p[at], _, r[at], terminal[at] = outcome
+                    where = f"next state in table[{state}][{action}]"
+                    following[at] = checks.integer(where, outcome[1], 0, n_states - 1)
         return cls(p, following, r, terminal, checks.array("start", start), **labels)
 
     @classmethod
@@ -122,7 +133,11 @@ class FiniteMDP:
         if isinstance(environment, str):
             import gymnasium
 
-            environment = gymnasium.make(environment)
+            made = gymnasium.make(environment)
+            try:
+                return cls.from_gymnasium(made)
+            finally:
+                made.close()
         world = environment.unwrapped
         if isinstance(getattr(world, "mdp", None), FiniteMDP):
             mdp: FiniteMDP = world.mdp

@@ -16,6 +16,7 @@ def uniform(n_states: int, n_actions: int) -> Policy:
 
 def deterministic(actions: npt.ArrayLike, n_actions: int) -> Policy:
     """Always the given action in each state."""
+    n_actions = checks.integer("n_actions", n_actions, 1)
     chosen = np.asarray(actions)
     if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
         raise ValueError("actions must be a list of one action index per state")

@@ -105,7 +105,8 @@ class Weighting:
     def extend(self, horizon: int) -> "Weighting":
         """Continue to a longer horizon, keeping every coefficient so far.
 
-        Possible where c and d do not mention H: constant ones (exponential) and the average.
+        Possible where c and d do not mention H: constant ones (exponential) and the average. A
+        Fourier weighting keeps its rotation per step, which is another bin of the longer transform.
         """
         horizon = checks.integer("horizon", horizon, self.horizon)
         if horizon == self.horizon:

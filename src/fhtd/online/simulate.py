@@ -168,7 +168,7 @@ class _Task:
             total = known = checks.integer("steps", steps, 1)
         learner = self.learner
         moments = np.arange(1, total + 1) if record_at is None else np.asarray(record_at)
-        if moments.ndim != 1 or not np.issubdtype(moments.dtype, np.integer):
+        if moments.ndim != 1 or (len(moments) and not np.issubdtype(moments.dtype, np.integer)):
             raise ValueError("record_at must be a list of integers")
         if len(moments) and (
             moments[0] < 1 or moments[-1] > total or np.any(np.diff(moments) <= 0)

@@ -1,0 +1,219 @@
+"""The command line: `fhtd list`, `reproduce`, `show`, `report`.
+
+Heavy libraries are imported by the command that needs them, so that help is quick.
+"""
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from fhtd import __version__
+
+_DESCRIPTION = """Fixed-horizon temporal-difference learning: reproduce the paper's results.
+
+commands:
+  list        the experiments, what each shows and costs
+  reproduce   run experiments and write pictures, tables and verdicts
+  show        settings of an experiment, and its last verdicts
+  report      one HTML page of all results
+
+`fhtd COMMAND --help` explains a command; `fhtd reproduce NAME --help` its settings.
+"""
+
+
+class UserError(Exception):
+    """A mistake of the user's: one line, no traceback."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Common:
+    """Options of every experiment."""
+
+    scale: Literal["paper", "smoke"] = "paper"
+    """The paper's scale, or one small enough to try in seconds."""
+    workers: int = os.cpu_count() or 1
+    """Processes to spread the work over."""
+    seed: int = 0
+    """Seed of all runs; run i draws from SeedSequence(seed, spawn_key=(i,))."""
+    out: Path = Path("runs")
+    """Folder of results; what is already there is not computed again."""
+    force: bool = False
+    """Compute everything again."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Several(Common):
+    """Reproduce several experiments, or all of them."""
+
+    runs: int | None = None
+    """Number of runs instead of each experiment's own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class List:
+    """List the experiments: what each shows, where it is in the paper, what it costs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Show:
+    """Settings of an experiment, and its last verdicts."""
+
+    name: tyro.conf.Positional[str]
+    """Name of the experiment (see `fhtd list`)."""
+    out: Path = Path("runs")
+    """Folder of results."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Write one self-contained HTML page of all results."""
+
+    results: Path = Path("runs")
+    """Folder of results."""
+    out: Path | None = None
+    """File to write; default: report.html in the folder of results."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; mistakes end with one line and exit code 2, interrupts with 130."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    commands: dict[str, Callable[[list[str]], None]] = {
+        "list": _list,
+        "reproduce": _reproduce,
+        "show": _show,
+        "report": _report,
+    }
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_DESCRIPTION, end="")
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        print(f"fhtd {__version__}")
+        return 0
+    name, *rest = arguments
+    try:
+        if name not in commands:
+            raise UserError(
+                f"unknown command {name!r} (commands: {', '.join(commands)}; try fhtd --help)"
+            )
+        commands[name](rest)
+    except (UserError, ValueError, TypeError, OSError) as error:
+        print(f"fhtd: {_one_line(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("fhtd: interrupted; finished blocks are kept, run again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"cannot use {error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
+
+
+def _list(arguments: list[str]) -> None:
+    """Print the experiments."""
+    from fhtd.experiments import NAMES, find
+
+    tyro.cli(List, prog="fhtd list", args=arguments)
+    experiments = [find(name) for name in NAMES]
+    width = max(len(name) for name in NAMES)
+    for experiment in experiments:
+        print(f"{experiment.name:<{width}}  {experiment.shows}")
+        print(f"{'':<{width}}  {experiment.source}; about {experiment.cost} on two cores")
+
+
+def _reproduce(arguments: list[str]) -> None:
+    """Run the named experiments."""
+    from fhtd.experiments import NAMES, find
+
+    names = []
+    while arguments and not arguments[0].startswith("-"):
+        names.append(arguments.pop(0))
+    if not names and not {"-h", "--help"} & set(arguments):
+        raise UserError(f"name an experiment, or all (experiments: {', '.join(NAMES)})")
+    if "all" in names or not names:
+        names = list(NAMES)
+    experiments = [find(name) for name in dict.fromkeys(names)]
+    if len(experiments) == 1:
+        common, configs = _parse_one(experiments[0], arguments)
+    else:
+        common, configs = _parse_several(experiments, arguments)
+    from fhtd.terminal import reproduce_all
+
+    reproduce_all(
+        list(zip(experiments, configs, strict=True)),
+        out=common.out,
+        seed=_at_least("seed", common.seed, 0),
+        workers=_at_least("workers", common.workers, 1),
+        force=common.force,
+    )
+
+
+def _at_least(name: str, value: int, minimum: int) -> int:
+    from fhtd import checks
+
+    return checks.integer(name, value, minimum)
+
+
+def _parse_one(experiment: Any, arguments: list[str]) -> tuple[Common, list[Any]]:
+    """One experiment: every field of its configuration is a flag."""
+    smoke = "smoke" in _values_of("--scale", arguments)
+    default = experiment.config.smoke() if smoke else experiment.config()
+    # Unprefixed flags of both parts; checked when the real configuration is built.
+    kind = dataclasses.make_dataclass(
+        "Reproduce",
+        [
+            ("common", Annotated[Common, tyro.conf.arg(name="")]),
+            ("config", Annotated[experiment.config, tyro.conf.arg(name="")], default),
+        ],
+        frozen=True,
+    )
+    kind.__doc__ = f"{experiment.title}: {experiment.shows}."
+    parsed: Any = tyro.cli(kind, prog=f"fhtd reproduce {experiment.name}", args=arguments)
+    return parsed.common, [parsed.config]
+
+
+def _values_of(flag: str, arguments: list[str]) -> list[str]:
+    """What is given for a flag, as `--flag value` or `--flag=value`."""
+    found = [a.partition("=")[2] for a in arguments if a.startswith(f"{flag}=")]
+    return found + [value for name, value in pairwise(arguments) if name == flag]
+
+
+def _parse_several(experiments: list[Any], arguments: list[str]) -> tuple[Common, list[Any]]:
+    """Several experiments: the options that all of them share."""
+    parsed = tyro.cli(Several, prog="fhtd reproduce NAME...", args=arguments)
+    configs = []
+    for experiment in experiments:
+        config = experiment.config.smoke() if parsed.scale == "smoke" else experiment.config()
+        if parsed.runs is not None:
+            config = dataclasses.replace(config, runs=parsed.runs)
+        configs.append(config)
+    return parsed, configs
+
+
+def _show(arguments: list[str]) -> None:
+    """Print an experiment's settings and last verdicts."""
+    parsed = tyro.cli(Show, prog="fhtd show", args=arguments)
+    from fhtd.experiments import find
+    from fhtd.terminal import show
+
+    show(find(parsed.name), parsed.out)
+
+
+def _report(arguments: list[str]) -> None:
+    """Write the report."""
+    parsed = tyro.cli(Report, prog="fhtd report", args=arguments)
+    from fhtd.terminal import write_report
+
+    print(write_report(parsed.results, parsed.out))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The one way to run many blocks: in this process, or spread over spawned local processes."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any
+
+from fhtd.experiments.experiment import Arrays
+
+
+@dataclass(frozen=True)
+class Task:
+    """One block of one experiment."""
+
+    experiment: str
+    config: Any
+    seed: int
+    block: str
+
+
+class WorkerDiedError(RuntimeError):
+    """A worker process ended without a result."""
+
+
+def compute(task: Task) -> tuple[Arrays, float]:
+    """The block's arrays, and the seconds they took."""
+    from fhtd.experiments import find
+
+    begun = time.perf_counter()
+    arrays = find(task.experiment).run(task.config, task.seed, task.block)
+    return arrays, time.perf_counter() - begun
+
+
+def execute(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Arrays, float]]:
+    """Results as they come. With one worker, in this process and in order."""
+    if workers == 1 or len(tasks) == 1:
+        for task in tasks:
+            yield task, *compute(task)
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), context, initializer=_prepare_worker)
+    try:
+        waiting = list(reversed(tasks))
+        running: dict[Future[tuple[Arrays, float]], Task] = {}
+        while waiting or running:
+            # No more in flight than workers and a spare each: results are kept as they arrive.
+            while waiting and len(running) < 2 * workers:
+                task = waiting.pop()
+                running[pool.submit(compute, task)] = task
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield running.pop(future), *future.result()
+    except BrokenProcessPool:
+        raise WorkerDiedError(
+            "a worker process died (out of memory?); finished blocks are kept, run again to go on"
+        ) from None
+    finally:
+        # Running blocks are dropped: waiting for them would make an interrupt slow.
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _prepare_worker() -> None:
+    """Leave interrupts to the parent, and use one thread."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"

@@ -1,0 +1,229 @@
+"""Stability in Baird's counterexample: FHTD converges where TD diverges."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fhtd import checks, problems
+from fhtd.experiments import style
+from fhtd.experiments.experiment import (
+    Arrays,
+    Claim,
+    Experiment,
+    above,
+    block_name,
+    join_runs,
+    join_statistics,
+    pack,
+    parse_block,
+    run_blocks,
+    truth_of,
+)
+from fhtd.online import FHTD, TD
+from fhtd.online.learner import Learner
+from fhtd.online.simulate import simulate
+from fhtd.statistics import Interval
+from fhtd.weighting import Weighting
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ARMS = ("fhtd", "td", "fhtd-random")
+_BLOCK = 100
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the experiment on Baird's counterexample."""
+
+    runs: int = 1000
+    """Independent runs (paper: 1,000)."""
+    steps: int = 10_000
+    """Steps of each run (paper: 10,000)."""
+    horizon: int = 100
+    """Final horizon H = 1 / (1 - discount) (paper: 100)."""
+    discount: float = 0.99
+    """Discount rate gamma (paper: 0.99)."""
+    step_size: float = 0.2 / 7
+    """Step size alpha (paper: 0.2 / number of states)."""
+    spread: float = 1.0
+    """Standard deviation of the noise on each first weight in the random arm (paper: not given)."""
+
+    def __post_init__(self) -> None:
+        checks.integer("runs", self.runs, 1)
+        checks.integer("steps", self.steps, 1)
+        checks.integer("horizon", self.horizon, 1)
+        checks.real("discount", self.discount, 0)
+        checks.positive("step_size", self.step_size)
+        checks.positive("spread", self.spread)
+
+    @classmethod
+    def smoke(cls) -> "Config":
+        """Small enough for a test, large enough for the claims."""
+        return cls(runs=8, steps=6000, horizon=40, discount=0.975)
+
+
+def _recorded_at(config: Config) -> np.ndarray:
+    every = max(1, config.steps // 1000)
+    early = np.arange(1, min(100, config.steps) + 1)
+    return np.union1d(early, np.arange(every, config.steps + 1, every))
+
+
+def blocks(config: Config) -> list[str]:
+    """Every arm in blocks of runs."""
+    return [block_name(arm, runs) for arm in ARMS for runs in run_blocks(config.runs, _BLOCK)]
+
+
+def run(config: Config, seed: int, block: str) -> Arrays:
+    """Weights over time of the final horizon, and the values it ends with in every run."""
+    arm, runs = parse_block(block)
+    problem = problems.baird()
+    assert problem.initial_weights is not None
+    first = problem.initial_weights[:, None]
+    learner: Learner
+    if arm == "td":
+        learner = TD(
+            problem.features,
+            config.discount,
+            step_size=config.step_size,
+            initial=first,
+            allow_divergence=True,
+        )
+    else:
+        learner = FHTD(
+            problem.features,
+            Weighting.exponential(config.horizon, config.discount),
+            step_size=config.step_size,
+            initial=first,
+            initial_spread=config.spread if arm == "fhtd-random" else 0.0,
+            allow_divergence=True,
+        )
+    found = simulate(
+        learner,
+        problem.mdp,
+        steps=config.steps,
+        runs=runs,
+        behaviour=problem.behaviour,
+        target=problem.target,
+        record_at=_recorded_at(config),
+        record_weights=[learner.horizons[-1]],
+        keep_weights=True,
+        seed=seed,
+        threads=1,
+    )
+    assert found.weights is not None
+    assert found.final_weights is not None
+    final = found.final_weights[..., -1]
+    return {
+        **pack("weights", found.weights),
+        "final_weights": final,
+        "final_values": final @ problem.features.matrix.T,
+    }
+
+
+def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+    """Mean and standard error over runs of each arm, and every run's final values."""
+    data: Arrays = {"step": _recorded_at(config)}
+    for arm in ARMS:
+        total = join_statistics(results, arm, "weights")
+        data[f"{arm}.mean"] = total.mean[..., 0]
+        data[f"{arm}.error"] = total.standard_error[..., 0]
+        data[f"{arm}.final_weights"] = join_runs(results, arm, "final_weights")
+        data[f"{arm}.final_values"] = join_runs(results, arm, "final_values")
+    return data
+
+
+def plot(config: Config, data: Arrays) -> "Figure":
+    """Eight weights of the final horizon over time; TD beside it."""
+    figure, axes = style.panels(1, 3, width=4.0)
+    titles = {
+        "fhtd": f"FHTD, horizon {config.horizon}",
+        "td": "TD on the same experience",
+        "fhtd-random": "FHTD, random first weights",
+    }
+    for panel, arm in zip(axes[0], ARMS, strict=True):
+        mean, error = data[f"{arm}.mean"], data[f"{arm}.error"]
+        for i in range(mean.shape[1]):
+            style.line(panel, data["step"], mean[:, i], error[:, i], f"$w_{i + 1}$", i)
+        panel.set_yscale("symlog", linthresh=10)
+        style.label(panel, titles[arm], "step", "weight (symmetric log scale)", columns=2)
+    return figure
+
+
+def claims(config: Config, data: Arrays) -> list[Claim]:
+    """Convergence, the transient, TD's divergence, and random first weights."""
+    final = {arm: np.abs(data[f"{arm}.final_values"]).max(axis=1) for arm in ARMS}
+    problem = problems.baird()
+    assert problem.initial_weights is not None
+    first = np.abs(problem.features.matrix @ problem.initial_weights).max()
+    # The largest mean weight on the way, against where the weights began.
+    peak = np.abs(data["fhtd.mean"]).max()
+    begun = np.abs(problem.initial_weights).max()
+    ends = np.abs(data["fhtd.mean"][-1]).max()
+    grown = Interval.of(np.log10(final["td"] / first))
+    worst_run = final["fhtd"].max()
+    worst_random = final["fhtd-random"].max()
+    close = 1e-3 * first
+    return [
+        Claim(
+            "converges",
+            "One-step FHTD converges in every run, to weights whose values are 0 in every state.",
+            f"holds if the largest |value| over states after the last step is below {close:.3g} "
+            "in every run, fails otherwise",
+            f"largest |value| over {len(final['fhtd'])} runs {worst_run:.2g}, "
+            f"median {np.median(final['fhtd']):.2g}",
+            truth_of(bool(worst_run < close)),
+        ),
+        Claim(
+            "transient",
+            "Early on the weights grow as TD's do, because every horizon starts from the same "
+            "weights; then FHTD recovers.",
+            "holds if the largest mean weight on the way is over 10 times the largest first one "
+            "and the last is below it, fails otherwise",
+            f"largest first weight {begun:.3g}, on the way {peak:.3g}, at the end {ends:.3g}",
+            truth_of(bool(peak > 10 * begun and ends <= begun)),
+        ),
+        Claim(
+            "td-diverges",
+            "TD diverges on the same experience.",
+            "holds if the 95% interval of log10 of the growth of the largest |value| lies above "
+            "3, fails if below",
+            f"log10 of growth {grown}",
+            above(grown, 3.0),
+        ),
+        Claim(
+            "random-converges",
+            "FHTD also converges when each horizon's weights start at random.",
+            f"holds if the largest |value| after the last step is below {close:.3g} in every run",
+            f"largest |value| over {len(final['fhtd-random'])} runs {worst_random:.2g}",
+            truth_of(bool(worst_random < close)),
+        ),
+    ]
+
+
+def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
+    """The curves of all three arms."""
+    table: Arrays = {"step": data["step"]}
+    for arm in ARMS:
+        for i in range(data[f"{arm}.mean"].shape[1]):
+            table[f"{arm}.w{i + 1}"] = data[f"{arm}.mean"][:, i]
+            table[f"{arm}.w{i + 1}.standard_error"] = data[f"{arm}.error"][:, i]
+    return {"weights": table}
+
+
+EXPERIMENT = Experiment(
+    name="baird",
+    title="Stability in Baird's counterexample",
+    source="Figure 1",
+    shows="off-policy linear FHTD converges where TD diverges",
+    cost="10 s",
+    config=Config,
+    blocks=blocks,
+    run=run,
+    combine=combine,
+    plot=plot,
+    claims=claims,
+    tables=tables,
+)

@@ -1,0 +1,283 @@
+"""Tabular control in the slippery maze: which horizon an agent should act on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks, oracle, policy, problems
+from fhtd.experiments import style
+from fhtd.experiments.experiment import (
+    Arrays,
+    Claim,
+    Experiment,
+    above,
+    below,
+    block_name,
+    join_runs,
+    parse_block,
+    run_blocks,
+    truth_of,
+    worst,
+)
+from fhtd.online import FHQ, QLearning
+from fhtd.online.control import ControlLearner
+from fhtd.online.simulate import simulate
+from fhtd.statistics import Interval, Statistics
+from fhtd.weighting import Weighting
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_BLOCK = 100
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the experiment in the slippery maze."""
+
+    runs: int = 100
+    """Independent runs of each arm (paper: 100)."""
+    episodes: int = 100
+    """Episodes over which the mean length is taken (paper: 100)."""
+    horizons: tuple[int, ...] = (8, 16, 32, 48)
+    """Final horizons of undiscounted FHQ-learning (paper: 8, 16, 32, 48)."""
+    discounts: tuple[float, ...] = (0.875, 0.938, 0.969, 0.979, 1.0)
+    """Discounts of Q-learning (paper: the first four; 1 is the full episodic return)."""
+    step_sizes: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    """Step sizes, linearly spaced (paper: which ones is not given)."""
+    epsilon: float = 0.1
+    """Probability of a random action (paper: 0.1)."""
+
+    def __post_init__(self) -> None:
+        checks.integer("runs", self.runs, 1)
+        checks.integer("episodes", self.episodes, 1)
+        for horizon in self.horizons:
+            checks.integer("horizons", horizon, 1)
+        for discount in self.discounts:
+            checks.real("discounts", discount, 0, 1)
+        for step_size in self.step_sizes:
+            checks.positive("step_sizes", step_size)
+        if not (self.horizons and self.discounts and self.step_sizes):
+            raise ValueError("horizons, discounts and step_sizes must not be empty")
+        checks.real("epsilon", self.epsilon, 0, 1)
+
+    @classmethod
+    def smoke(cls) -> "Config":
+        """Two step sizes, few runs."""
+        return cls(runs=6, episodes=30, step_sizes=(0.4, 0.8))
+
+
+def arms(config: Config) -> list[str]:
+    """FHQ by horizon, then Q-learning by discount."""
+    return [f"fhq-{horizon}" for horizon in config.horizons] + [
+        f"q-{discount:g}" for discount in config.discounts
+    ]
+
+
+def blocks(config: Config) -> list[str]:
+    """Every arm at every step size."""
+    return [
+        block_name(f"{arm}@{step_size:g}", runs)
+        for arm in arms(config)
+        for step_size in config.step_sizes
+        for runs in run_blocks(config.runs, _BLOCK)
+    ]
+
+
+def run(config: Config, seed: int, block: str) -> Arrays:
+    """Mean episode length of each run."""
+    arm, runs = parse_block(block)
+    kind, _, step_size = arm.partition("@")
+    name, _, value = kind.partition("-")
+    maze = problems.slippery_maze()
+    learner: ControlLearner
+    if name == "fhq":
+        learner = FHQ(
+            maze.features,
+            maze.mdp.n_actions,
+            Weighting.exponential(int(value)),
+            step_size=float(step_size),
+            epsilon=config.epsilon,
+        )
+    else:
+        learner = QLearning(
+            maze.features,
+            maze.mdp.n_actions,
+            float(value),
+            step_size=float(step_size),
+            epsilon=config.epsilon,
+        )
+    found = simulate(
+        learner, maze.mdp, episodes=config.episodes, runs=runs, record_at=[], seed=seed, threads=1
+    )
+    assert found.lengths is not None
+    return {"length": found.lengths.mean(axis=1)}
+
+
+def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+    """(step sizes, runs) of mean episode lengths for each arm."""
+    return {
+        arm: np.stack(
+            [
+                join_runs(results, f"{arm}@{step_size:g}", "length")
+                for step_size in config.step_sizes
+            ]
+        )
+        for arm in arms(config)
+    }
+
+
+def plot(config: Config, data: Arrays) -> "Figure":
+    """Mean episode length over step sizes, FHQ left and Q-learning right."""
+    figure, axes = style.panels(1, 2)
+    groups = [
+        ("FHQ-learning, undiscounted", [(f"fhq-{h}", f"H = {h}") for h in config.horizons]),
+        ("Q-learning", [(f"q-{g:g}", rf"$\gamma$ = {g:g}") for g in config.discounts]),
+    ]
+    for panel, (title, members) in zip(axes[0], groups, strict=True):
+        for i, (arm, text) in enumerate(members):
+            found = Statistics.of(data[arm].T)
+            style.line(
+                panel, config.step_sizes, found.mean, found.standard_error, text, i, markers=True
+            )
+        style.label(panel, title, "step size", f"mean length of {config.episodes} episodes (steps)")
+    low = min(panel.get_ylim()[0] for panel in axes[0])
+    high = 2.2 * min(data[arm].mean(axis=1).min() for arm in arms(config))
+    for panel in axes[0]:
+        panel.set_ylim(low, high)
+    return figure
+
+
+def _best(data: Arrays, arm: str) -> npt.NDArray[np.float64]:
+    """Runs of an arm at its own best step size."""
+    lengths = data[arm]
+    best: npt.NDArray[np.float64] = lengths[np.argmin(lengths.mean(axis=1))]
+    return best
+
+
+def _gap(data: Arrays, worse: str, better: str) -> Interval:
+    """How many more steps `worse` takes, paired over seeds."""
+    return Interval.of(_best(data, worse) - _best(data, better))
+
+
+def claims(config: Config, data: Arrays) -> list[Claim]:
+    """The orderings that the paper reads off its two panels, each arm at its best step size."""
+    rule = (
+        "each arm at its own best step size; holds if the 95% interval of the difference in mean "
+        "episode length, paired over seeds, lies above 0, fails if below"
+    )
+    found = []
+    short, good, *longer = (f"fhq-{horizon}" for horizon in config.horizons)
+    gap = _gap(data, short, good)
+    found.append(
+        Claim(
+            "too-short-is-poor",
+            f"FHQ with H = {short[4:]} performs poorly (against H = {good[4:]}).",
+            rule,
+            f"H = {short[4:]} takes {gap} more steps an episode",
+            above(gap, 0),
+        )
+    )
+    for arm in longer:
+        gap = _gap(data, arm, good)
+        found.append(
+            Claim(
+                f"shorter-than-{arm[4:]}",
+                f"FHQ with H = {good[4:]} does better than with H = {arm[4:]}.",
+                rule,
+                f"H = {arm[4:]} takes {gap} more steps an episode",
+                above(gap, 0),
+            )
+        )
+    paper = [f"q-{discount:g}" for discount in config.discounts if discount < 1]
+    means = {arm: _best(data, arm).mean() for arm in paper}
+    first, last = min(means, key=lambda a: means[a]), max(means, key=lambda a: means[a])
+    gap = _gap(data, last, first)
+    share = Interval(*(100 * bound / means[first] for bound in (gap.mean, gap.low, gap.high)))
+    found.append(
+        Claim(
+            "discounts-alike",
+            "Q-learning performs about alike with each of the discounts.",
+            "each at its best step size; holds if the 95% interval of the gap between worst and "
+            "best lies below 10% of the best, fails if above",
+            f"{last[2:]} takes {share}% more steps than {first[2:]}",
+            below(share, 10.0),
+        )
+    )
+    gap = _gap(data, first, good)
+    found.append(
+        Claim(
+            "fhq-against-q",
+            f"The best fixed horizon (H = {good[4:]}) does better than Q-learning with its best "
+            "discount.",
+            rule,
+            f"Q-learning ({first[2:]}) takes {gap} more steps an episode",
+            above(gap, 0),
+        )
+    )
+    if 1.0 in config.discounts:
+        gaps = [_gap(data, "q-1", good), _gap(data, "q-1", first)]
+        found.append(
+            Claim(
+                "shorter-than-episode",
+                "For both algorithms a shorter horizon is better than the full episodic return.",
+                rule + "; against Q-learning with discount 1",
+                f"the full return takes {gaps[0]} more steps than FHQ (H = {good[4:]}), {gaps[1]} "
+                f"more than Q-learning ({first[2:]})",
+                worst([above(gap, 0) for gap in gaps]),
+            )
+        )
+    exact = optimal_length()
+    found.append(
+        Claim(
+            "optimal-length",
+            "An optimal policy takes 61.77 steps on average.",
+            "exact; holds if it rounds to 61.77",
+            f"{exact:.4f} steps by the oracle",
+            truth_of(round(exact, 2) == 61.77),
+        )
+    )
+    return found
+
+
+def optimal_length() -> float:
+    """Exact mean episode length of an optimal policy."""
+    mdp = problems.slippery_maze().mdp
+    best = oracle.infinite_optimal(mdp, 1.0)
+    acting = policy.greedy(best.action_values)
+    return float(oracle.mean_episode_length(mdp, acting))
+
+
+def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
+    """Every arm at every step size."""
+    rows = [(arm, i) for arm in arms(config) for i in range(len(config.step_sizes))]
+    stats = [Interval.of(data[arm][i]) for arm, i in rows]
+    return {
+        "lengths": style.as_columns(
+            ("arm", "step_size", "mean_length", "low", "high"),
+            [arm for arm, _ in rows],
+            [config.step_sizes[i] for _, i in rows],
+            [s.mean for s in stats],
+            [s.low for s in stats],
+            [s.high for s in stats],
+        )
+    }
+
+
+EXPERIMENT = Experiment(
+    name="slippery-maze",
+    title="Tabular FHTD control in the slippery maze",
+    source="Figure 2",
+    shows="a short fixed horizon controls a slippery world better than a long one",
+    cost="20 s",
+    config=Config,
+    blocks=blocks,
+    run=run,
+    combine=combine,
+    plot=plot,
+    claims=claims,
+    tables=tables,
+)

@@ -1,0 +1,98 @@
+"""One look for all figures: colour-blind safe, and told apart in grey by dashes and markers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, darkest first, without its yellow, which vanishes on white.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_SETTINGS: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "svg.hashsalt": "fhtd",
+    "figure.dpi": 110,
+}
+
+
+def panels(
+    rows: int, columns: int, width: float = 4.2, height: float = 3.2
+) -> tuple["Figure", Any]:
+    """A figure with a grid of axes, always two-dimensional."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, axes
+
+
+def line(
+    axes: "Axes",
+    x: npt.ArrayLike,
+    mean: npt.ArrayLike,
+    error: npt.ArrayLike | None,
+    label: str | None,
+    index: int,
+    markers: bool = False,
+    shade: float | None = None,
+) -> None:
+    """A mean with its standard error as a band, in the style of the index-th arm.
+
+    With `shade` from 0 to 1 the colour comes from a scale instead, for ordered families.
+    """
+    import matplotlib
+
+    colour: Any = COLOURS[index % len(COLOURS)]
+    if shade is not None:
+        colour = matplotlib.colormaps["cividis"](0.9 * shade)
+    with matplotlib.rc_context(_SETTINGS):
+        axes.plot(
+            x,
+            mean,
+            color=colour,
+            linestyle=DASHES[index % len(DASHES)] if shade is None else "-",
+            marker=MARKERS[index % len(MARKERS)] if markers else None,
+            markersize=4,
+            label=label,
+        )
+        if error is not None:
+            low, high = np.subtract(mean, error), np.add(mean, error)
+            axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+
+
+def label(axes: "Axes", title: str, x: str, y: str, legend: bool = True, columns: int = 1) -> None:
+    """Name the panel and its axes."""
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if legend:
+        axes.legend(fontsize=8, ncols=columns)
+
+
+def thin(count: int, keep: int = 400) -> npt.NDArray[np.int64]:
+    """Indices of about `keep` of `count` points, denser at the start, the last included."""
+    if count <= keep:
+        return np.arange(count)
+    return np.unique(
+        np.concatenate([np.arange(keep // 4), np.linspace(0, count - 1, keep)])
+    ).astype(np.int64)
+
+
+def as_columns(names: Sequence[str], *columns: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
+    """A table: equally long columns by name."""
+    return {name: np.asarray(column) for name, column in zip(names, columns, strict=True)}

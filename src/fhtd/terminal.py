@@ -1,0 +1,160 @@
+"""What the commands print: progress, verdicts, settings."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from fhtd.experiments.experiment import Experiment
+from fhtd.reproduction import Outcome, reproduce
+from fhtd.results import write_atomically
+
+_SIGNS = {"holds": "+", "fails": "x", "inconclusive": "?"}
+
+
+def reproduce_all(
+    work: Sequence[tuple[Experiment, Any]], *, out: Path, seed: int, workers: int, force: bool
+) -> None:
+    """Reproduce one experiment after the other, then write the report."""
+    _check_writable(out)
+    with _progress() as bar:
+        for experiment, config in work:
+            advance = bar(experiment.name)
+            outcome = reproduce(
+                experiment,
+                config,
+                out=out,
+                seed=seed,
+                workers=workers,
+                force=force,
+                advance=advance,
+                warn=lambda line: print(f"fhtd: {line}", file=sys.stderr),
+            )
+            advance(-1, -1)
+            _print_outcome(outcome)
+    print(f"report: {write_report(out, None)}")
+
+
+def _check_writable(out: Path) -> None:
+    """Refuse a folder that cannot be written to before any work is done."""
+    probe = out / ".writable"
+    write_atomically(probe, b"")
+    probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A live bar on a terminal; nothing but results elsewhere."""
+    if not sys.stderr.isatty():
+
+        def quiet(name: str) -> Any:
+            return lambda done, total: None
+
+        yield quiet
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+
+        def live(name: str) -> Any:
+            task = progress.add_task(name, total=None)
+
+            def advance(done: int, total: int) -> None:
+                if total < 0:
+                    progress.remove_task(task)
+                else:
+                    progress.update(task, completed=done, total=total)
+
+            return advance
+
+        yield live
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    kept = outcome.blocks - outcome.computed
+    work = f"{outcome.computed} blocks in {outcome.seconds:.1f} s" if outcome.computed else ""
+    reuse = f"{kept} kept" if kept else ""
+    name = outcome.experiment.name
+    print(f"{name}: {', '.join(filter(None, [work, reuse]))}; see {outcome.folder}")
+    for claim in outcome.claims:
+        print(f"  {_SIGNS[claim.verdict]} {claim.verdict:<12}  {claim.name}: {claim.measured}")
+    sys.stdout.flush()
+
+
+def show(experiment: Experiment, out: Path) -> None:
+    """Settings with their sentences, and the last verdicts in `out`."""
+    print(f"{experiment.title} ({experiment.source})")
+    print(f"Shows that {experiment.shows}; about {experiment.cost} on two cores.\n")
+    paper, smoke = experiment.config(), experiment.config.smoke()
+    sentences = _sentences(experiment.config)
+    for field in fields(experiment.config):
+        value, small = getattr(paper, field.name), getattr(smoke, field.name)
+        line = f"  {field.name} = {_plain(value)}"
+        if small != value:
+            line += f"  (smoke: {_plain(small)})"
+        print(f"{line}\n      {sentences.get(field.name, '')}")
+    path = out / experiment.name / "summary.json"
+    if not path.exists():
+        print(f"\nNo results in {out} yet: fhtd reproduce {experiment.name}")
+        return
+    summary = json.loads(path.read_text())
+    print(f"\nLast verdicts (seed {summary['seed']}, {summary['seconds']:.1f} s):")
+    for claim in summary["claims"]:
+        print(f"  {_SIGNS[claim['verdict']]} {claim['verdict']:<12}  {claim['statement']}")
+        print(f"      {claim['measured']}")
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _sentences(config: type[Any]) -> dict[str, str]:
+    """The sentence under each field, as written in the source."""
+    import ast
+    import inspect
+    import textwrap
+
+    body = ast.parse(textwrap.dedent(inspect.getsource(config))).body[0]
+    found: dict[str, str] = {}
+    assert isinstance(body, ast.ClassDef)
+    for field, following in pairwise(body.body):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(following, ast.Expr)
+            and isinstance(following.value, ast.Constant)
+        ):
+            found[field.target.id] = " ".join(str(following.value.value).split())
+    return found
+
+
+def write_report(results: Path, out: Path | None) -> Path:
+    """Write the report of a results folder; returns where it is."""
+    from fhtd.report import build_report, read_summaries
+
+    summaries = read_summaries(results)
+    if not summaries:
+        raise ValueError(f"{results} holds no results yet: run fhtd reproduce all first")
+    path = results / "report.html" if out is None else out
+    write_atomically(path, build_report(summaries).encode())
+    return path.resolve()
