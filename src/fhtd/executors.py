@@ -3,10 +3,12 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +53,8 @@ def execute(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Arrays,
             # No more in flight than workers and a spare each: results are kept as they arrive.
             while waiting and len(running) < 2 * workers:
                 task = waiting.pop()
-                running[pool.submit(compute, task)] = task
+                with _interrupts_held():
+                    running[pool.submit(compute, task)] = task
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 yield running.pop(future), *future.result()
@@ -66,7 +69,28 @@ def execute(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Arrays,
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back while a worker is born: it inherits that, and leaves Ctrl-C to its parent."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _prepare_worker() -> None:
-    """Leave interrupts to the parent, and use one thread."""
+    """Leave interrupts to the parent, and end with it however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    """A parent that was killed cannot tell its workers to stop."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

@@ -7,14 +7,14 @@ newer version whose numbers would differ has other names and never mixes with ol
 """
 
 import hashlib
+import io
 import json
 import os
 import platform
 import secrets
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,39 +59,27 @@ class Store:
         """Where the block is, or would be."""
         return self.root / key.experiment / key.digest / f"seed-{key.seed}" / f"{key.block}.npz"
 
-    def read(self, key: Key) -> Arrays | None:
-        """The block, or None; a damaged file is named, set aside and counts as missing."""
+    def read(self, key: Key) -> tuple[Arrays, float] | None:
+        """The block and the seconds it took, or None.
+
+        A damaged file is named, set aside and counts as missing.
+        """
         path = self.path(key)
-        if not path.exists():
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            manifest = json.loads(arrays.pop(_MANIFEST).tobytes())
-            found = (manifest["identity"], manifest["seed"], manifest["block"])
-            if found != (key.identity, key.seed, key.block):
-                raise ValueError("it holds another result")
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            EOFError,
-            zipfile.BadZipFile,
-            zlib.error,
-            NotImplementedError,
-            MemoryError,
-        ) as error:
+            return _unpack(key, content)
+        except Exception as error:  # a damaged archive can make its decoders raise anything
             aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
-            os.replace(path, aside)
+            with suppress(FileNotFoundError):  # another process has set it aside
+                os.replace(path, aside)
             self._warn(f"{path} is damaged ({error}); set aside as {aside.name}, computing again")
             return None
-        return arrays
 
     def write(self, key: Key, arrays: Arrays, seconds: float) -> None:
-        """Keep a block: written beside its place, then renamed, so that it is whole or absent."""
-        path = self.path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Keep a block, whole or not at all."""
         manifest = {
             "identity": key.identity,
             "seed": key.seed,
@@ -101,24 +89,38 @@ class Store:
             "command": command(),
         }
         packed = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-        try:
-            with open(temporary, "wb") as file:
-                np.savez(file, **{_MANIFEST: packed}, **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        file = io.BytesIO()
+        np.savez(file, **{_MANIFEST: packed}, **arrays)  # type: ignore[arg-type]
+        write_atomically(self.path(key), file.getvalue())
+
+
+def _unpack(key: Key, content: bytes) -> tuple[Arrays, float]:
+    """Arrays and seconds of a file that must be the block of this key."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        # A header that asks for fewer bytes than there are would pass its checksum by.
+        if (broken := file.zip.testzip()) is not None:
+            raise ValueError(f"bad checksum of {broken}")
+        arrays = {name: file[name] for name in file.files}
+    manifest = json.loads(arrays.pop(_MANIFEST).tobytes())
+    found = (manifest["identity"], manifest["seed"], manifest["block"])
+    if found != (key.identity, key.seed, key.block):
+        raise ValueError("it holds another result")
+    return arrays, float(manifest["seconds"])
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a whole file or none."""
+    """Write a file beside its place, then rename it, so that it is whole or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        temporary.write_bytes(content)
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        # A full disk does not say which file it was.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
 

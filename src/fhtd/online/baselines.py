@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from fhtd import checks
 from fhtd.features import Representation
+from fhtd.online.fixed_horizon import with_column_zero
 from fhtd.online.kernels.eligibility import Eligibility
 from fhtd.online.kernels.gradient import GradientCorrection
 from fhtd.online.kernels.n_step import NStep
 from fhtd.online.kernels.one_step import OneStep
 from fhtd.online.learner import Learner, Options
-from fhtd.online.prediction import PredictionLearner, with_column_zero
+from fhtd.online.prediction import PredictionLearner
 from fhtd.online.schedule import Rate, check_rate
 from fhtd.weighting import Weighting
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.features import Representation
 from fhtd.online.baselines import InfiniteHorizonLearner
+from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting, with_column_zero
 from fhtd.online.kernels.one_step import OneStepControl
 from fhtd.online.kernels.traces import ControlTraces
 from fhtd.online.learner import Learner, Options
-from fhtd.online.prediction import FixedHorizonLearner, check_weighting, with_column_zero
 from fhtd.online.schedule import Rate, check_rate, rate_at
 from fhtd.weighting import Weighting
 
@@ -77,7 +77,8 @@ class ControlLearner(Learner):
     def _greedy(self, observation: Any) -> npt.NDArray[np.intp]:
         if self.weighting.is_complex:
             raise ValueError("weighting is complex, and complex values have no greedy action")
-        final = self.values(observation)[:, -1]
+        indices, values = self.features.active(observation)
+        final = self.weights[:, indices, -1] @ values
         return np.flatnonzero(final == final.max())
 
     def predict(

@@ -15,10 +15,10 @@ from fhtd.errors import DivergenceError
 from fhtd.features import StateFeatures
 from fhtd.mdp import FiniteMDP
 from fhtd.online.control import ControlLearner
+from fhtd.online.fixed_horizon import with_column_zero
 from fhtd.online.kernels.one_step import OneStep, OneStepControl
 from fhtd.online.kernels.simulator import Plan, Record, World, simulate_block
 from fhtd.online.learner import Learner
-from fhtd.online.prediction import with_column_zero
 from fhtd.online.schedule import Rate, rate_at
 from fhtd.statistics import Statistics
 

@@ -57,9 +57,9 @@ def save(learner: Learner, path: str | PathLike[str]) -> None:
         "format": FORMAT,
         "class": type(learner).__name__,
         "features": type(learner.features).__name__,
-        "settings": {k: getattr(learner, k) for k in _SETTINGS if hasattr(learner, k)},
+        "settings": {k: v for k, v in vars(learner).items() if k in _SETTINGS},
         "discount": discount,
-        "rates": {k: rate_to_json(getattr(learner, k)) for k in _RATES if hasattr(learner, k)},
+        "rates": {k: rate_to_json(v) for k, v in vars(learner).items() if k in _RATES},
         "initial_spread": learner.initial_spread,
         "seed": learner.seed,
         "allow_divergence": learner.allow_divergence,
@@ -79,8 +79,8 @@ def save(learner: Learner, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str], **replace: Any) -> Learner:
     """Rebuild a learner; `replace` gives rates or features that were functions of the user's."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
+            arrays = {name: saved[name] for name in saved.files}
         header = json.loads(arrays.pop("header").tobytes())
         if header["format"] != FORMAT:
             raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
@@ -104,8 +104,6 @@ def _rebuild(header: Any, arrays: dict[str, Any], replace: dict[str, Any]) -> Le
             raise ValueError(f"{name} was a function of yours; pass it: load(path, {name}=...)")
         else:
             options[name] = rate_from_json(data)
-    if kind is not baselines.TDC:
-        options.pop("second_step_size", None)
     if header["discount"] is None:
         options["weighting"] = Weighting(
             arrays["weighting_rewards"], arrays["weighting_bootstraps"]

@@ -1,0 +1,109 @@
+"""What the fixed-horizon learners share: a weighting, its horizons, and growing them."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+from fhtd.online.learner import Learner
+from fhtd.weighting import Weighting
+
+
+def check_weighting(weighting: Any) -> Weighting:
+    """Refuse anything but a Weighting, with a hint at how to build one."""
+    if not isinstance(weighting, Weighting):
+        raise TypeError(
+            "weighting must be a Weighting, such as Weighting.exponential(horizon, discount), "
+            f"got {weighting!r}"
+        )
+    return weighting
+
+
+def with_column_zero(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Prepend the entry of horizon 0 along the last axis, so that index h is horizon h."""
+    return np.ascontiguousarray(np.concatenate([values[..., :1] * 0, values], axis=-1))
+
+
+class FixedHorizonLearner(Learner):
+    """Learns values of fixed horizons under a weighting; can grow its final horizon."""
+
+    def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
+        return np.arange(1, horizon + 1)
+
+    def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
+        """Grow to a longer final horizon in place, keeping all that is learned."""
+        old = self.weighting
+        new = horizon if isinstance(horizon, Weighting) else old.extend(horizon)
+        h = old.horizon
+        if new.horizon < h:
+            raise ValueError(f"horizon must be at least {h}, got {new.horizon}")
+        # d_1 multiplies V^0 = 0 and does not matter.
+        same = np.array_equal(new.rewards[:h], old.rewards) and np.array_equal(
+            new.bootstraps[1:h], old.bootstraps[1:]
+        )
+        if not same or new.dtype != old.dtype:
+            raise ValueError(f"horizon must be a Weighting that keeps the first {h} coefficients")
+        horizons = self._learned_horizons(new.horizon)
+        kept = len(self.horizons)
+        if not np.array_equal(horizons[:kept], self.horizons):
+            raise ValueError(
+                f"horizon {new.horizon} would learn horizons {horizons.tolist()}, which do not "
+                f"continue {self.horizons.astype(int).tolist()}"
+            )
+        added = len(horizons) - kept
+        if not added:
+            return self
+        last = self.weights[..., -1:]
+        fill = last if initial is None else self._check_initial(initial, added)
+        first = np.broadcast_to(self.initial, (*self._shape, kept))
+        table = with_column_zero(self._append(self.weights, fill, added))
+        self.initial = checks.frozen(
+            self._append(first, first[..., -1:] if initial is None else fill, added)
+        )
+        self.weighting = new
+        self.horizons = checks.frozen(horizons.astype(np.float64))
+        before = self._state
+        self._state = self._build_state(table.reshape(-1, len(horizons) + 1))
+        self._carry_over(before)
+        return self
+
+    def _append(
+        self, columns: npt.NDArray[Any], more: npt.NDArray[Any], count: int
+    ) -> npt.NDArray[Any]:
+        """Weights with `count` further columns, broadcast from `more`."""
+        return np.concatenate([columns, np.broadcast_to(more, (*self._shape, count))], axis=-1)
+
+    def _carry_over(self, before: Any) -> None:
+        """Move the window of the past, oldest first, into the longer one."""
+        if not hasattr(before, "cursor"):
+            return
+        count, newest = before.cursor
+        size = len(before.window_indices)
+        slots = (newest - np.arange(count)[::-1]) % size
+        for field in before._fields:
+            if field.startswith("window_"):
+                old, new = getattr(before, field), getattr(self._state, field)
+                kept = (slice(count), *(slice(length) for length in old.shape[1:]))
+                new[kept] = old[slots]
+        self._state.cursor[:] = count, (count - 1) % len(self._state.window_indices)
+
+    def _window(self, length: int) -> dict[str, npt.NDArray[Any]]:
+        """Room for the last `length` active lists and ratios."""
+        return {
+            "window_indices": np.zeros((length, self.features.n_active), np.int64),
+            "window_values": np.zeros((length, self.features.n_active)),
+            "cursor": np.array([0, length - 1]),
+        }
+
+    def _coefficients(self) -> dict[str, npt.NDArray[Any]]:
+        """Both arrays of the weighting, indexed by horizon."""
+        return {
+            "rewards": with_column_zero(self.weighting.rewards),
+            "bootstraps": with_column_zero(self.weighting.bootstraps),
+        }
+
+    def _scratch(self, *names: str) -> dict[str, npt.NDArray[Any]]:
+        """Room for one number per column."""
+        columns = len(self.horizons) + 1
+        return {name: np.zeros(columns, self.weighting.dtype) for name in names}
