@@ -48,8 +48,9 @@ class Config:
     """Discount rate gamma (paper: 0.99)."""
     step_size: float = 0.2 / 7
     """Step size alpha (paper: 0.2 / number of states)."""
-    spread: float = 1.0
-    """Standard deviation of the noise on each first weight in the random arm (paper: not given)."""
+    spread: float = 3.66
+    """Standard deviation of the random first weights, about 0 (paper: not given; this is the
+    root-mean-square of the other arm's first weights)."""
 
     def __post_init__(self) -> None:
         checks.integer("runs", self.runs, 1)
@@ -96,7 +97,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
             problem.features,
             Weighting.exponential(config.horizon, config.discount),
             step_size=config.step_size,
-            initial=first,
+            initial=0.0 if arm == "fhtd-random" else first,
             initial_spread=config.spread if arm == "fhtd-random" else 0.0,
             allow_divergence=True,
         )
@@ -146,7 +147,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     for panel, arm in zip(axes[0], ARMS, strict=True):
         mean, error = data[f"{arm}.mean"], data[f"{arm}.error"]
         for i in range(mean.shape[1]):
-            style.line(panel, data["step"], mean[:, i], error[:, i], f"$w_{i + 1}$", i)
+            style.line(panel, data["step"], mean[:, i], error[:, i], f"$w_{i + 1}$", i, width=0.9)
         panel.set_yscale("symlog", linthresh=10)
         style.label(panel, titles[arm], "step", "weight (symmetric log scale)", columns=2)
     return figure

@@ -171,10 +171,11 @@ def plot(config: Config, data: Arrays) -> "Figure":
         panel.scatter(
             values.real,
             values.imag,
+            s=90 if name == "TD" else 30,
             marker=style.MARKERS[i],
-            color=style.COLOURS[2 - i],
+            facecolors="none" if name == "TD" else style.COLOURS[1],
+            edgecolors=style.COLOURS[2 - i],
             label=name,
-            alpha=0.8,
         )
     panel.axvline(0, color="#000000", linewidth=0.8)
     style.label(panel, "eigenvalues of A on Baird's counterexample", "real part", "imaginary part")

@@ -50,6 +50,7 @@ def line(
     index: int,
     markers: bool = False,
     shade: float | None = None,
+    width: float = 1.5,
 ) -> None:
     """A mean with its standard error as a band, in the style of the index-th arm.
 
@@ -68,6 +69,7 @@ def line(
             linestyle=DASHES[index % len(DASHES)] if shade is None else "-",
             marker=MARKERS[index % len(MARKERS)] if markers else None,
             markersize=4,
+            linewidth=width,
             label=label,
         )
         if error is not None:
@@ -75,13 +77,20 @@ def line(
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def label(axes: "Axes", title: str, x: str, y: str, legend: bool = True, columns: int = 1) -> None:
-    """Name the panel and its axes."""
+def label(axes: "Axes", title: str, x: str, y: str, columns: int = 1, beside: bool = False) -> None:
+    """Name the panel and its axes; the legend inside, or beside where it would hide curves."""
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    if legend:
-        axes.legend(fontsize=8, ncols=columns)
+    place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
+    axes.legend(fontsize=8, ncols=columns, **place)
+
+
+def whole_steps(axes: "Axes") -> None:
+    """Mark whole numbers only along x."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def thin(count: int, keep: int = 400) -> npt.NDArray[np.int64]:

@@ -171,6 +171,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
         style.label(
             panel, f"{title}: when rewards come", "steps ahead of one state", "expected reward"
         )
+        style.whole_steps(panel)
     return figure
 
 
