@@ -9,7 +9,15 @@ import numpy as np
 
 from fhtd import checks, problems
 from fhtd.experiments import style
-from fhtd.experiments.experiment import Arrays, Claim, Experiment, above, below, worst
+from fhtd.experiments.experiment import (
+    MOST_RUNS,
+    Arrays,
+    Claim,
+    Experiment,
+    above,
+    below,
+    worst,
+)
 from fhtd.online import FHTDLambda, NStepFHTD
 from fhtd.online.learner import Learner
 from fhtd.online.simulate import simulate
@@ -34,7 +42,7 @@ class Config:
     """Steps of n-step FHTD in one measurement; FHTD(lambda) takes fewer, as it costs more."""
 
     def __post_init__(self) -> None:
-        checks.integer("runs", self.runs, 2)
+        checks.integer("runs", self.runs, 2, MOST_RUNS)
         checks.integer("steps", self.steps, 100)
         for name in ("horizons", "lambda_horizons"):
             values = getattr(self, name)

@@ -60,6 +60,7 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("runs", "worlds", "horizon", "n_states", "n_actions", "n_features"):
             checks.integer(name, getattr(self, name), 1)
+        checks.integer("worlds", self.worlds, 1, 1000)
         checks.integer("steps", self.steps, 1000)
         checks.integer("n_features", self.n_features, 1, self.n_states)
         checks.real("discount", self.discount, 0, 1)

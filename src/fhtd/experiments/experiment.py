@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fhtd import checks
 from fhtd.statistics import Interval, Statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+#: More than anyone computes; a slip of the keyboard is refused before it takes the memory.
+MOST_RUNS = 10_000_000
 
 
 class Verdict(StrEnum):
@@ -87,6 +91,7 @@ class Experiment:
 
 def run_blocks(runs: int, size: int) -> list[range]:
     """Cut runs 0..runs-1 into blocks of `size`; more runs later add blocks, changing none."""
+    checks.integer("runs", runs, 1, MOST_RUNS)
     return [range(first, min(first + size, runs)) for first in range(0, runs, size)]
 
 

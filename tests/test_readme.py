@@ -1,0 +1,52 @@
+"""What the README shows runs as printed, and what it says of results is what was measured."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from fhtd.experiments import NAMES
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+# The same code, shorter.
+SHORTER = {
+    "range(50_000)": "range(2_000)",
+    "total_timesteps=100_000": "total_timesteps=500",
+    "runs=100": "runs=2",
+}
+
+
+@pytest.mark.parametrize("number", range(len(SNIPPETS)))
+def test_snippets_run(number, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code = SNIPPETS[number]
+    for long, short in SHORTER.items():
+        code = code.replace(long, short)
+    exec(compile(code, f"README snippet {number}", "exec"), {})
+    assert capsys.readouterr().out
+
+
+def test_there_are_snippets():
+    assert len(SNIPPETS) == 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_table_of_results_says_what_was_measured(name):
+    summary = json.loads((ROOT / "results" / name / "summary.json").read_text())
+    counts = {v: sum(c["verdict"] == v for c in summary["claims"]) for v in VERDICTS}
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    row = next(line for line in README.splitlines() if f"`fhtd reproduce {name}`" in line)
+    assert said in row
+    assert f"results/{name}/{name}.png" in row
+    assert (ROOT / "results" / name / f"{name}.png").exists()
+
+
+VERDICTS = ("holds", "inconclusive", "fails")
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
