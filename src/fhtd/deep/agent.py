@@ -1,0 +1,389 @@
+"""DFHQ and DQN: the same agent with different backups, in a Gymnasium environment."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+from fhtd.deep import checkpoint, learning, networks, optimisers
+from fhtd.deep.backup import Backup
+from fhtd.deep.replay import Replay
+from fhtd.deep.settings import Settings
+from fhtd.deep.spaces import Encoder
+from fhtd.errors import DivergenceError
+from fhtd.weighting import Weighting
+
+
+class DeepAgent:
+    """An agent whose outputs are learned towards its `backup`; act, learn, predict, evaluate.
+
+    `environment` is a Gymnasium environment or its id; `settings` are the fields of `Settings`.
+    """
+
+    def __init__(self, environment: Any, backup: Backup, seed: int, settings: Settings) -> None:
+        self.seed = checks.integer("seed", seed, 0)
+        self.settings = settings
+        self.backup = backup
+        self.environment = _make(environment)
+        self.encoder = Encoder(self.environment)
+        #: Frames, episodes and updates so far.
+        self.frames = self.episodes = 0
+        self.rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(0,)))
+        self.replay = Replay(
+            settings.replay_size,
+            self.encoder.shape,
+            self.encoder.dtype,
+            backup.n,
+            self.encoder.n_actions,
+        )
+        self._functions, self._state = self._build()
+        self._episode: _Episode | None = None
+
+    def _build(self) -> tuple[learning.Functions, learning.State]:
+        settings, size = self.settings, self.backup.size
+        words = np.random.SeedSequence(self.seed, spawn_key=(1,)).generate_state(2)
+        kind = networks.Separate if settings.unshared else networks.Network
+        network = kind(
+            self.encoder.network_shape,
+            self.encoder.n_actions,
+            size,
+            settings.hidden,
+            settings.initialisation,
+            jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32)),
+        )
+        parameters, structure = eqx.partition(network, eqx.is_array)
+        optimiser = optimisers.build(
+            settings.optimiser, settings.learning_rate, settings.max_grad_norm
+        )
+        functions = learning.build(
+            structure,
+            self.backup,
+            optimiser,
+            settings,
+            jnp.asarray(self._acting_weights(), jnp.float32),
+            jnp.asarray(self._loss_weights(), jnp.float32),
+        )
+        has_target = settings.target_update_interval > 1
+        state = learning.State(
+            parameters,
+            jax.tree.map(jnp.copy, parameters) if has_target else None,
+            optimiser.init(parameters),
+            jnp.zeros((), jnp.int32),
+            jnp.zeros(size),
+            jnp.zeros(size),
+        )
+        return functions, state
+
+    def _acting_weights(self) -> npt.NDArray[np.float64]:
+        acting, size = self.settings.acting, self.backup.size
+        if acting == "final":
+            return np.asarray(np.eye(size)[-1])
+        if acting == "mean":
+            return np.full(size, 1 / size)
+        return checks.array("acting", acting, (size,))
+
+    def _loss_weights(self) -> npt.NDArray[np.float64]:
+        if self.settings.loss_weights is None:
+            return np.ones(self.backup.size)
+        weights = checks.array("loss_weights", self.settings.loss_weights, (self.backup.size,))
+        if np.any(weights < 0) or not weights.sum() > 0:
+            raise ValueError("loss_weights must be at least 0 and not all 0")
+        return np.asarray(weights / weights.mean())
+
+    @property
+    def horizons(self) -> npt.NDArray[np.float64]:
+        """The learned horizons, ascending; infinity for DQN."""
+        return self.backup.horizons
+
+    @property
+    def updates(self) -> int:
+        """Gradient steps so far."""
+        return int(self._state.updates)
+
+    @property
+    def epsilon(self) -> float:
+        """Probability of a random action in the next frame."""
+        settings = self.settings
+        share = min(self.frames / settings.epsilon_frames, 1.0)
+        return settings.epsilon_initial + share * (
+            settings.epsilon_final - settings.epsilon_initial
+        )
+
+    def values(self, observation: Any) -> npt.NDArray[np.float32]:
+        """What the agent expects of each action at each horizon: (actions, horizons)."""
+        encoded = self.encoder.encode(observation)
+        found = self._functions.values(self._state.parameters, self.encoder.scale(encoded)[None])
+        return np.asarray(found[0])
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        mask: Any = None,
+    ) -> tuple[Any, Any]:
+        """An action, or an array of them for a batch; `deterministic` leaves out exploration."""
+        if np.shape(observation) == self.encoder.observation_shape:
+            return self._choose(observation, deterministic, mask), state
+        return np.array([self._choose(one, deterministic, mask) for one in observation]), state
+
+    def _choose(self, observation: Any, deterministic: bool, mask: Any = None) -> int:
+        allowed = self.encoder.check_mask(mask)
+        if not deterministic and self.rng.random() < self.settings.epsilon_final:
+            return int(self.rng.choice(np.flatnonzero(allowed)))
+        encoded = self.encoder.scale(self.encoder.encode(observation))
+        return int(self._functions.act(self._state.parameters, encoded, allowed))
+
+    def learn(
+        self,
+        total_timesteps: int,
+        *,
+        progress_bar: bool = False,
+        callback: Callable[[Self, dict[str, float]], bool | None] | None = None,
+    ) -> Self:
+        """Train for so many more frames.
+
+        `callback(agent, episode)` is called after each episode with its `return`, `length` and
+        `frame`, and ends training by returning False.
+        """
+        total = checks.integer("total_timesteps", total_timesteps, 1)
+        frames: Any = range(total)
+        if progress_bar:
+            from rich.progress import track
+
+            frames = track(frames, description=type(self).__name__)
+        for _ in frames:
+            finished = self._frame()
+            if finished is not None and callback is not None and callback(self, finished) is False:
+                break
+        return self
+
+    def _frame(self) -> dict[str, float] | None:
+        """Act, store, and learn; the finished episode if this frame ended one."""
+        if self._episode is None:
+            self._episode = self._begin()
+            self._episode.greedy = self._greedy(self._episode)
+        episode = self._episode
+        action = episode.greedy
+        if self.rng.random() < self.epsilon:
+            action = int(self.rng.choice(np.flatnonzero(episode.mask)))
+        raw, reward, terminated, truncated, info = self.environment.step(
+            self.encoder.to_environment(action)
+        )
+        following = self.encoder.encode(raw, f"observation at frame {self.frames + 1}")
+        reward = checks.real(f"reward at frame {self.frames + 1}", reward)
+        self.frames += 1
+        episode.total += reward
+        episode.length += 1
+        limit = self.settings.max_episode_frames
+        truncated = bool(truncated) or (limit is not None and episode.length >= limit)
+        mask = self.encoder.mask_of(info)
+        self.replay.add(
+            episode.observation, action, reward, following, bool(terminated), truncated, mask
+        )
+        finished = None
+        if terminated or truncated:
+            finished = {
+                "return": episode.total,
+                "length": float(episode.length),
+                "frame": float(self.frames),
+            }
+            self.episodes += 1
+            self._episode = episode = self._begin()
+        else:
+            episode.observation, episode.mask = following, mask
+        episode.greedy = self._learn_and_choose(episode)
+        return finished
+
+    def _begin(self) -> "_Episode":
+        """Start the next episode from a seed of its own, so that it can be started again."""
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(2, self.episodes))
+        raw, info = self.environment.reset(seed=int(sequence.generate_state(1)[0] >> 1))
+        observation = self.encoder.encode(raw, f"observation at frame {self.frames}")
+        return _Episode(observation, self.encoder.mask_of(info))
+
+    def _resume_episode(self, greedy: int) -> None:
+        """Begin the present episode again, with the action that was chosen for its start."""
+        self._episode = self._begin()
+        self._episode.greedy = checks.integer("greedy", greedy, 0, self.encoder.n_actions - 1)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, without pickle.
+
+        At the end of an episode (in a `learn` callback) that is exact: an agent loaded from it goes
+        on as if it had never stopped. In the middle of one, the episode begins again.
+        """
+        checkpoint.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], environment: Any = None) -> Self:
+        """Read what `save` wrote; the environment is made by its saved id, or given."""
+        manifest, arrays = checkpoint.read(Path(path))
+        kinds = {kind.__name__: kind for kind in (DFHQ, DQN)}
+        try:
+            kind = kinds[manifest["class"]]
+            if not issubclass(kind, cls):
+                raise ValueError(f"it holds a {kind.__name__}, not a {cls.__name__}")
+            agent = kind._from_checkpoint(manifest, arrays, environment or manifest["environment"])
+            checkpoint.restore(agent, manifest, arrays)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"{path} is not a readable checkpoint: {error}") from None
+        return agent  # type: ignore[return-value]
+
+    @classmethod
+    def _from_checkpoint(
+        cls, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], environment: Any
+    ) -> "DeepAgent":
+        """A new agent with the saved settings."""
+        settings = checkpoint.settings_of(manifest)
+        if "weighting_rewards" in arrays:
+            for name in ("horizon", "discount"):
+                del settings[name]
+            settings["weighting"] = checkpoint.weighting_of(arrays)
+        else:
+            for name in ("horizon", "horizons"):
+                del settings[name]
+        return cls(environment, seed=manifest["seed"], **settings)
+
+    def _greedy(self, episode: "_Episode") -> int:
+        scaled = self.encoder.scale(episode.observation)
+        return int(self._functions.act(self._state.parameters, scaled, episode.mask))
+
+    def _learn_and_choose(self, episode: "_Episode") -> int:
+        settings = self.settings
+        due = self.frames >= settings.learning_starts and self.frames % settings.train_freq == 0
+        if not due or not len(self.replay):
+            return self._greedy(episode)
+        batches = tuple(
+            self._scaled(learning.Batch(*self.replay.sample(settings.batch_size, self.rng)))
+            for _ in range(settings.gradient_steps)
+        )
+        scaled = self.encoder.scale(episode.observation)
+        self._state, result = self._functions.frame(self._state, batches, scaled, episode.mask)
+        action, largest = np.asarray(result)
+        if not largest <= settings.divergence_limit:
+            raise self._divergence()
+        return int(action)
+
+    def _scaled(self, batch: learning.Batch) -> learning.Batch:
+        if self.encoder.scaling is None:
+            return batch
+        return batch._replace(
+            observations=self.encoder.scale(batch.observations),
+            next_observations=self.encoder.scale(batch.next_observations),
+        )
+
+    def _divergence(self) -> DivergenceError:
+        errors = np.asarray(self._state.error_sum)
+        broken = np.flatnonzero(~np.isfinite(errors))
+        worst = broken[0] if len(broken) else int(np.argmax(errors))
+        horizon = float(self.horizons[worst])
+        return DivergenceError(type(self).__name__, self.frames, horizon)
+
+    def evaluate(
+        self, episodes: int = 10, *, epsilon: float = 0.0, seed: int = 0
+    ) -> npt.NDArray[np.float64]:
+        """Return of each of so many episodes, acting greedily but for `epsilon`.
+
+        The training episode is dropped: it cannot go on in the same environment.
+        """
+        episodes = checks.integer("episodes", episodes, 1)
+        epsilon = checks.real("epsilon", epsilon, 0, 1)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+        self._episode = None
+        self.replay.forget_window()
+        returns = np.zeros(episodes)
+        for i in range(episodes):
+            raw, info = self.environment.reset(seed=int(rng.integers(2**31)))
+            length, done = 0, False
+            while not done:
+                mask = self.encoder.mask_of(info)
+                if rng.random() < epsilon:
+                    action = int(rng.choice(np.flatnonzero(mask)))
+                else:
+                    encoded = self.encoder.scale(self.encoder.encode(raw))
+                    action = int(self._functions.act(self._state.parameters, encoded, mask))
+                raw, reward, terminated, truncated, info = self.environment.step(
+                    self.encoder.to_environment(action)
+                )
+                returns[i] += float(reward)
+                length += 1
+                limit = self.settings.max_episode_frames
+                done = bool(terminated or truncated) or (limit is not None and length >= limit)
+        return returns
+
+    def __repr__(self) -> str:
+        last = self.horizons[-1]
+        what = (
+            "infinite horizon" if math.isinf(last) else f"{self.backup.size} horizons to {last:g}"
+        )
+        return f"{type(self).__name__}({what}, {self.frames} frames, {asdict(self.settings)})"
+
+
+class _Episode:
+    """The episode under way."""
+
+    def __init__(self, observation: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> None:
+        self.observation = observation
+        self.mask = mask
+        self.greedy = 0
+        self.total = 0.0
+        self.length = 0
+
+
+def _make(environment: Any) -> Any:
+    if isinstance(environment, str):
+        import gymnasium
+
+        return gymnasium.make(environment)
+    if not hasattr(environment, "step") or not hasattr(environment, "observation_space"):
+        raise TypeError(
+            f"environment must be a Gymnasium environment or its id, got {environment!r}"
+        )
+    return environment
+
+
+class DFHQ(DeepAgent):
+    """Deep fixed-horizon Q-learning: every horizon an output over shared hidden layers."""
+
+    def __init__(
+        self,
+        environment: Any,
+        *,
+        weighting: Weighting | None = None,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        """`weighting` replaces the exponential one that `horizon` and `discount` give."""
+        chosen = Settings(**settings)
+        if weighting is None:
+            weighting = Weighting.exponential(chosen.horizon, chosen.discount)
+        elif "horizon" in settings or "discount" in settings:
+            raise ValueError("give either a weighting, or horizon and discount")
+        if weighting.is_complex:
+            raise ValueError("weighting must be real: complex values have no greedy action")
+        self.weighting = weighting
+        backup = Backup.fixed_horizons(weighting, chosen.n_step, chosen.horizons)
+        super().__init__(environment, backup, seed, chosen)
+
+
+class DQN(DeepAgent):
+    """Deep Q-learning from the same parts: one output that bootstraps from itself."""
+
+    def __init__(self, environment: Any, *, seed: int = 0, **settings: Any) -> None:
+        for name in ("horizon", "horizons"):
+            if name in settings:
+                raise ValueError(f"{name} is not a setting of DQN, which has no horizon")
+        chosen = Settings(**settings)
+        backup = Backup.infinite_horizon(chosen.discount, chosen.n_step)
+        super().__init__(environment, backup, seed, chosen)
