@@ -1,11 +1,12 @@
 """DFHQ and DQN: the same agent with different backups, in a Gymnasium environment."""
 
+import itertools
 import math
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -78,6 +79,7 @@ class DeepAgent:
             jax.tree.map(jnp.copy, parameters) if has_target else None,
             optimiser.init(parameters),
             jnp.zeros((), jnp.int32),
+            jnp.zeros((), jnp.int32),
             jnp.zeros(size),
             jnp.zeros(size),
         )
@@ -123,6 +125,20 @@ class DeepAgent:
         encoded = self.encoder.encode(observation)
         found = self._functions.values(self._state.parameters, self.encoder.scale(encoded)[None])
         return np.asarray(found[0])
+
+    def take_statistics(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Mean squared error and mean target of each horizon since this was last called."""
+        state = self._state
+        count = max(int(state.summed), 1)
+        found = {
+            "loss": np.asarray(state.error_sum, np.float64) / count,
+            "target": np.asarray(state.target_sum, np.float64) / count,
+        }
+        zeros = jnp.zeros_like(state.error_sum)
+        self._state = state._replace(
+            summed=jnp.zeros_like(state.summed), error_sum=zeros, target_sum=jnp.copy(zeros)
+        )
+        return found
 
     def predict(
         self,
@@ -242,18 +258,14 @@ class DeepAgent:
 
     @classmethod
     def _from_checkpoint(
-        cls, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], environment: Any
+        cls: Any, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], environment: Any
     ) -> "DeepAgent":
         """A new agent with the saved settings."""
-        settings = checkpoint.settings_of(manifest)
+        options: dict[str, Any] = {"settings": Settings(**checkpoint.settings_of(manifest))}
         if "weighting_rewards" in arrays:
-            for name in ("horizon", "discount"):
-                del settings[name]
-            settings["weighting"] = checkpoint.weighting_of(arrays)
-        else:
-            for name in ("horizon", "horizons"):
-                del settings[name]
-        return cls(environment, seed=manifest["seed"], **settings)
+            options["weighting"] = checkpoint.weighting_of(arrays)
+        agent: DeepAgent = cls(environment, seed=manifest["seed"], **options)
+        return agent
 
     def _greedy(self, episode: "_Episode") -> int:
         scaled = self.encoder.scale(episode.observation)
@@ -291,36 +303,50 @@ class DeepAgent:
         return DivergenceError(type(self).__name__, self.frames, horizon)
 
     def evaluate(
-        self, episodes: int = 10, *, epsilon: float = 0.0, seed: int = 0
+        self,
+        episodes: int = 10,
+        *,
+        epsilon: float = 0.0,
+        seed: int = 0,
+        environment: Any = None,
     ) -> npt.NDArray[np.float64]:
         """Return of each of so many episodes, acting greedily but for `epsilon`.
 
-        The training episode is dropped: it cannot go on in the same environment.
+        In an environment of its own, so that training is not disturbed: a new one like the
+        training environment, or the one given.
         """
         episodes = checks.integer("episodes", episodes, 1)
+        world = _another(self.environment) if environment is None else _make(environment)
+        try:
+            runs = [
+                [step.reward for step in self.episode(world, epsilon=epsilon, seed=seed + i)]
+                for i in range(episodes)
+            ]
+        finally:
+            if environment is None:
+                world.close()
+        return np.array([sum(rewards) for rewards in runs])
+
+    def episode(self, environment: Any, *, epsilon: float = 0.0, seed: int = 0) -> Iterator["Step"]:
+        """The steps of one episode in the given environment, as they happen."""
         epsilon = checks.real("epsilon", epsilon, 0, 1)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
-        self._episode = None
-        self.replay.forget_window()
-        returns = np.zeros(episodes)
-        for i in range(episodes):
-            raw, info = self.environment.reset(seed=int(rng.integers(2**31)))
-            length, done = 0, False
-            while not done:
-                mask = self.encoder.mask_of(info)
-                if rng.random() < epsilon:
-                    action = int(rng.choice(np.flatnonzero(mask)))
-                else:
-                    encoded = self.encoder.scale(self.encoder.encode(raw))
-                    action = int(self._functions.act(self._state.parameters, encoded, mask))
-                raw, reward, terminated, truncated, info = self.environment.step(
-                    self.encoder.to_environment(action)
-                )
-                returns[i] += float(reward)
-                length += 1
-                limit = self.settings.max_episode_frames
-                done = bool(terminated or truncated) or (limit is not None and length >= limit)
-        return returns
+        observation, info = environment.reset(seed=int(rng.integers(2**31)))
+        limit = self.settings.max_episode_frames
+        for length in itertools.count(1):
+            mask = self.encoder.mask_of(info)
+            values = self.values(observation)
+            scores = np.where(mask, values @ self._acting_weights(), -np.inf)
+            action = int(scores.argmax())
+            if rng.random() < epsilon:
+                action = int(rng.choice(np.flatnonzero(mask)))
+            following, reward, terminated, truncated, info = environment.step(
+                self.encoder.to_environment(action)
+            )
+            yield Step(observation, values, action, float(reward), bool(terminated))
+            observation = following
+            if terminated or truncated or length == limit:
+                return
 
     def __repr__(self) -> str:
         last = self.horizons[-1]
@@ -328,6 +354,17 @@ class DeepAgent:
             "infinite horizon" if math.isinf(last) else f"{self.backup.size} horizons to {last:g}"
         )
         return f"{type(self).__name__}({what}, {self.frames} frames, {asdict(self.settings)})"
+
+
+class Step(NamedTuple):
+    """One step of an episode: what was seen, expected, done and received."""
+
+    observation: Any
+    #: (actions, horizons).
+    values: npt.NDArray[np.float32]
+    action: int
+    reward: float
+    terminated: bool
 
 
 class _Episode:
@@ -353,6 +390,15 @@ def _make(environment: Any) -> Any:
     return environment
 
 
+def _another(environment: Any) -> Any:
+    """A second environment like this one."""
+    if getattr(environment, "spec", None) is None:
+        raise ValueError("environment has no spec to make another from: give one to evaluate in")
+    import gymnasium
+
+    return gymnasium.make(environment.spec)
+
+
 class DFHQ(DeepAgent):
     """Deep fixed-horizon Q-learning: every horizon an output over shared hidden layers."""
 
@@ -362,28 +408,36 @@ class DFHQ(DeepAgent):
         *,
         weighting: Weighting | None = None,
         seed: int = 0,
-        **settings: Any,
+        settings: Settings | None = None,
+        **changes: Any,
     ) -> None:
         """`weighting` replaces the exponential one that `horizon` and `discount` give."""
-        chosen = Settings(**settings)
-        if weighting is None:
-            weighting = Weighting.exponential(chosen.horizon, chosen.discount)
-        elif "horizon" in settings or "discount" in settings:
-            raise ValueError("give either a weighting, or horizon and discount")
-        if weighting.is_complex:
-            raise ValueError("weighting must be real: complex values have no greedy action")
-        self.weighting = weighting
-        backup = Backup.fixed_horizons(weighting, chosen.n_step, chosen.horizons)
+        if weighting is not None:
+            if {"horizon", "discount"} & set(changes):
+                raise ValueError("give either a weighting, or horizon and discount")
+            if weighting.is_complex:
+                raise ValueError("weighting must be real: complex values have no greedy action")
+            changes["horizon"] = weighting.horizon
+        chosen = replace(settings or Settings(), **changes)
+        self.weighting = weighting or Weighting.exponential(chosen.horizon, chosen.discount)
+        backup = Backup.fixed_horizons(self.weighting, chosen.n_step, chosen.horizons)
         super().__init__(environment, backup, seed, chosen)
 
 
 class DQN(DeepAgent):
     """Deep Q-learning from the same parts: one output that bootstraps from itself."""
 
-    def __init__(self, environment: Any, *, seed: int = 0, **settings: Any) -> None:
+    def __init__(
+        self,
+        environment: Any,
+        *,
+        seed: int = 0,
+        settings: Settings | None = None,
+        **changes: Any,
+    ) -> None:
         for name in ("horizon", "horizons"):
-            if name in settings:
+            if name in changes:
                 raise ValueError(f"{name} is not a setting of DQN, which has no horizon")
-        chosen = Settings(**settings)
+        chosen = replace(settings or Settings(), **changes)
         backup = Backup.infinite_horizon(chosen.discount, chosen.n_step)
         super().__init__(environment, backup, seed, chosen)

@@ -54,14 +54,13 @@ def save(agent: "DeepAgent", path: Path) -> None:
             for name, array in arrays.items()
         },
     }
-    content = io.BytesIO()
     text = json.dumps(manifest, default=_plain).encode()
-    np.savez(content, **{_MANIFEST: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]
+    content = _pack({_MANIFEST: np.frombuffer(text, np.uint8), **arrays})
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "wb") as file:
-            file.write(content.getbuffer())
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
@@ -69,6 +68,17 @@ def save(agent: "DeepAgent", path: Path) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _pack(arrays: dict[str, npt.NDArray[Any]]) -> bytes:
+    """An uncompressed `.npz` without dates: the same arrays give the same bytes."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
+    return content.getvalue()
 
 
 def _plain(value: Any) -> Any:

@@ -35,7 +35,8 @@ class State(NamedTuple):
     target: Any
     optimiser: Any
     updates: Array
-    #: Sums since the last log: squared error and target of each output.
+    #: Since the last log: updates, and sums of squared errors and of targets of each output.
+    summed: Array
     error_sum: Array
     target_sum: Array
 
@@ -102,6 +103,7 @@ def build(
             target,
             memory,
             updates,
+            state.summed + 1,
             state.error_sum + errors,
             state.target_sum + targets.mean(axis=0),
         ), errors.max()
