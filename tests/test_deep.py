@@ -147,8 +147,8 @@ def test_without_hidden_layers_it_is_linear_fhq():
             np.array([ended], np.float32),
             np.ones((1, 2), bool),
         )
-        observation = np.zeros(n_states, np.float32)
-        state, _ = functions.frame(state, (batch,), observation, np.ones(2, bool))
+        observation = np.zeros((1, n_states), np.float32)
+        state, _ = functions.frame(state, (batch,), observation, np.ones((1, 2), bool))
     head = state.parameters.heads
     learned = np.concatenate([head.weight, head.bias[None]]).reshape(n_states + 1, 2, horizon)
     np.testing.assert_allclose(learned.transpose(1, 0, 2), linear.weights, rtol=1e-4, atol=1e-5)
@@ -226,6 +226,7 @@ def test_seeds_decide_everything_and_differ(kind):
     [
         {},
         {"n_step": 3},
+        {"n_envs": 3},
         {"target_update_interval": 7, "double": True},
         {"optimiser": "adam", "max_grad_norm": 1.0},
         {"optimiser": "rmsprop-centred", "unshared": True, "gradient_steps": 2, "train_freq": 3},
@@ -241,16 +242,35 @@ def test_a_loaded_agent_goes_on_to_the_bit(settings, tmp_path):
     def save(agent, episode):
         if not saved_at and episode["frame"] > 150:
             agent.save(path)
-            saved_at.append(episode["frame"])
+            saved_at.append(agent.frames)
 
     agent.learn(400, callback=save)
     resumed = kind.load(path)
     assert resumed.frames == saved_at[0] < 400
-    resumed.learn(400 - resumed.frames)
+    resumed.learn(agent.frames - resumed.frames)
     assert same(agent, resumed)
     assert (agent.episodes, agent.updates) == (resumed.episodes, resumed.updates)
     np.testing.assert_array_equal(agent.replay.rewards, resumed.replay.rewards)
     assert agent.rng.bit_generator.state == resumed.rng.bit_generator.state
+
+
+def test_several_environments_are_each_their_own():
+    agent = DFHQ("CartPole-v1", seed=0, horizon=4, n_envs=3, **SMALL)
+    agent.learn(300)
+    assert agent.frames == 300
+    # Different seeds: the three streams do not repeat one another.
+    firsts = agent.replay.observations[:3]
+    assert len(np.unique(firsts, axis=0)) == 3
+    assert agent.updates == 300 - 18
+    # Each stored step leads to where the same environment went on.
+    stored = agent.replay
+    follows = [
+        np.array_equal(stored.next_observations[i], stored.observations[i + 3])
+        for i in range(len(stored) - 3)
+        if not stored.terminated[i : i + 3].any()
+    ]
+    assert all(follows)
+    assert len(follows) > 200
 
 
 def test_damaged_checkpoints_are_refused(tmp_path):

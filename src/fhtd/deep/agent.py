@@ -35,9 +35,13 @@ class DeepAgent:
         self.settings = settings
         self.backup = backup
         self.environment = _make(environment)
+        self.environments = [self.environment]
+        self.environments += [_another(self.environment) for _ in range(settings.n_envs - 1)]
         self.encoder = Encoder(self.environment)
-        #: Frames, episodes and updates so far.
-        self.frames = self.episodes = 0
+        #: Frames so far, of all environments together.
+        self.frames = 0
+        #: Episodes that each environment has finished.
+        self._counts = [0] * len(self.environments)
         self.rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(0,)))
         self.replay = Replay(
             settings.replay_size,
@@ -45,9 +49,10 @@ class DeepAgent:
             self.encoder.dtype,
             backup.n,
             self.encoder.n_actions,
+            len(self.environments),
         )
         self._functions, self._state = self._build()
-        self._episode: _Episode | None = None
+        self._episodes: list[_Episode] = []
 
     def _build(self) -> tuple[learning.Functions, learning.State]:
         settings, size = self.settings, self.backup.size
@@ -107,6 +112,11 @@ class DeepAgent:
         return self.backup.horizons
 
     @property
+    def episodes(self) -> int:
+        """Episodes finished so far."""
+        return sum(self._counts)
+
+    @property
     def updates(self) -> int:
         """Gradient steps so far."""
         return int(self._state.updates)
@@ -158,7 +168,8 @@ class DeepAgent:
         if not deterministic and self.rng.random() < self.settings.epsilon_final:
             return int(self.rng.choice(np.flatnonzero(allowed)))
         encoded = self.encoder.scale(self.encoder.encode(observation))
-        return int(self._functions.act(self._state.parameters, encoded, allowed))
+        found = self._functions.act(self._state.parameters, encoded[None], allowed[None])
+        return int(found[0])
 
     def learn(
         self,
@@ -173,72 +184,96 @@ class DeepAgent:
         `frame`, and ends training by returning False.
         """
         total = checks.integer("total_timesteps", total_timesteps, 1)
-        frames: Any = range(total)
+        # Every environment takes a step at a time: the last round may go a little further.
+        rounds: Any = range(-(-total // len(self.environments)))
         if progress_bar:
             from rich.progress import track
 
-            frames = track(frames, description=type(self).__name__)
-        for _ in frames:
-            finished = self._frame()
-            if finished is not None and callback is not None and callback(self, finished) is False:
-                break
+            rounds = track(rounds, description=type(self).__name__)
+        for _ in rounds:
+            for episode in self._frame():
+                if callback is not None and callback(self, episode) is False:
+                    return self
         return self
 
-    def _frame(self) -> dict[str, float] | None:
-        """Act, store, and learn; the finished episode if this frame ended one."""
-        if self._episode is None:
-            self._episode = self._begin()
-            self._episode.greedy = self._greedy(self._episode)
-        episode = self._episode
-        action = episode.greedy
-        if self.rng.random() < self.epsilon:
-            action = int(self.rng.choice(np.flatnonzero(episode.mask)))
-        raw, reward, terminated, truncated, info = self.environment.step(
-            self.encoder.to_environment(action)
-        )
-        following = self.encoder.encode(raw, f"observation at frame {self.frames + 1}")
-        reward = checks.real(f"reward at frame {self.frames + 1}", reward)
-        self.frames += 1
-        episode.total += reward
-        episode.length += 1
-        limit = self.settings.max_episode_frames
-        truncated = bool(truncated) or (limit is not None and episode.length >= limit)
-        mask = self.encoder.mask_of(info)
-        self.replay.add(
-            episode.observation, action, reward, following, bool(terminated), truncated, mask
-        )
-        finished = None
-        if terminated or truncated:
-            finished = {
-                "return": episode.total,
-                "length": float(episode.length),
-                "frame": float(self.frames),
-            }
-            self.episodes += 1
-            self._episode = episode = self._begin()
-        else:
-            episode.observation, episode.mask = following, mask
-        episode.greedy = self._learn_and_choose(episode)
+    def _frame(self) -> list[dict[str, float]]:
+        """Act in every environment once, store, and learn; the episodes that ended."""
+        if not self._episodes:
+            self._episodes = [self._begin(i) for i in range(len(self.environments))]
+            self._set_greedy(self._greedy())
+        finished = []
+        before = self.frames
+        for i, environment in enumerate(self.environments):
+            episode = self._episodes[i]
+            action = episode.greedy
+            if self.rng.random() < self.epsilon:
+                action = int(self.rng.choice(np.flatnonzero(episode.mask)))
+            self.frames += 1
+            raw, reward, terminated, truncated, info = environment.step(
+                self.encoder.to_environment(action)
+            )
+            following = self.encoder.encode(raw, f"observation at frame {self.frames}")
+            reward = checks.real(f"reward at frame {self.frames}", reward)
+            mask = self.encoder.mask_of(info)
+            episode.total += reward
+            episode.length += 1
+            limit = self.settings.max_episode_frames
+            truncated = bool(truncated) or (limit is not None and episode.length >= limit)
+            seen = (episode.observation, action, reward, following, bool(terminated), truncated)
+            self.replay.add(*seen, mask, stream=i)
+            if terminated or truncated:
+                finished.append(
+                    {
+                        "return": episode.total,
+                        "length": float(episode.length),
+                        "frame": float(self.frames),
+                    }
+                )
+                self._counts[i] += 1
+                self._episodes[i] = self._begin(i)
+            else:
+                episode.observation, episode.mask = following, mask
+        self._learn(before)
         return finished
 
-    def _begin(self) -> "_Episode":
-        """Start the next episode from a seed of its own, so that it can be started again."""
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(2, self.episodes))
-        raw, info = self.environment.reset(seed=int(sequence.generate_state(1)[0] >> 1))
+    def _begin(self, i: int) -> "_Episode":
+        """Start environment i's next episode from a seed of its own: it can be started again."""
+        key = (2, i, self._counts[i])
+        seed = int(np.random.SeedSequence(self.seed, spawn_key=key).generate_state(1)[0] >> 1)
+        raw, info = self.environments[i].reset(seed=seed)
         observation = self.encoder.encode(raw, f"observation at frame {self.frames}")
         return _Episode(observation, self.encoder.mask_of(info))
 
-    def _resume_episode(self, greedy: int) -> None:
-        """Begin the present episode again, with the action that was chosen for its start."""
-        self._episode = self._begin()
-        self._episode.greedy = checks.integer("greedy", greedy, 0, self.encoder.n_actions - 1)
+    def _cut_episodes(self) -> None:
+        """End the episodes under way where they are, and begin the next ones.
+
+        Their present can't be kept in a file; this way the agent that is saved and the one that
+        goes on do the same.
+        """
+        for i, episode in enumerate(self._episodes):
+            if episode.length:
+                self.replay.forget_window(i)
+                self._counts[i] += 1
+                self._episodes[i] = self._begin(i)
+                self._episodes[i].greedy = self._greedy()[i]
+
+    def _resume(self, counts: list[int], greedy: list[int]) -> None:
+        """Begin the present episodes again, with the actions that were chosen for their start."""
+        if len(counts) != len(self.environments) or len(greedy) not in (0, len(counts)):
+            raise ValueError(f"it has {len(counts)} environments")
+        self._counts = [checks.integer("counts", count, 0) for count in counts]
+        if greedy:
+            self._episodes = [self._begin(i) for i in range(len(counts))]
+            last = self.encoder.n_actions - 1
+            self._set_greedy([checks.integer("greedy", action, 0, last) for action in greedy])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, without pickle.
 
-        At the end of an episode (in a `learn` callback) that is exact: an agent loaded from it goes
-        on as if it had never stopped. In the middle of one, the episode begins again.
+        An agent loaded from it goes on exactly as this one does. Episodes that are under way are
+        cut for both: with one environment, save at the end of one (in a `learn` callback).
         """
+        self._cut_episodes()
         checkpoint.save(self, Path(path))
 
     @classmethod
@@ -267,25 +302,35 @@ class DeepAgent:
         agent: DeepAgent = cls(environment, seed=manifest["seed"], **options)
         return agent
 
-    def _greedy(self, episode: "_Episode") -> int:
-        scaled = self.encoder.scale(episode.observation)
-        return int(self._functions.act(self._state.parameters, scaled, episode.mask))
+    def _present(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Observations and masks of all environments."""
+        observations = np.stack([episode.observation for episode in self._episodes])
+        return self.encoder.scale(observations), np.stack([e.mask for e in self._episodes])
 
-    def _learn_and_choose(self, episode: "_Episode") -> int:
+    def _greedy(self) -> list[int]:
+        found = self._functions.act(self._state.parameters, *self._present())
+        return [int(action) for action in np.asarray(found)]
+
+    def _set_greedy(self, actions: list[int]) -> None:
+        for episode, action in zip(self._episodes, actions, strict=True):
+            episode.greedy = action
+
+    def _learn(self, before: int) -> None:
+        """Update as often as frames since `before` call for, and choose what to do next."""
         settings = self.settings
-        due = self.frames >= settings.learning_starts and self.frames % settings.train_freq == 0
-        if not due or not len(self.replay):
-            return self._greedy(episode)
+        due = self.frames // settings.train_freq - before // settings.train_freq
+        if self.frames < settings.learning_starts or not due or not len(self.replay):
+            self._set_greedy(self._greedy())
+            return
         batches = tuple(
             self._scaled(learning.Batch(*self.replay.sample(settings.batch_size, self.rng)))
-            for _ in range(settings.gradient_steps)
+            for _ in range(due * settings.gradient_steps)
         )
-        scaled = self.encoder.scale(episode.observation)
-        self._state, result = self._functions.frame(self._state, batches, scaled, episode.mask)
-        action, largest = np.asarray(result)
+        self._state, result = self._functions.frame(self._state, batches, *self._present())
+        *actions, largest = np.asarray(result).tolist()
         if not largest <= settings.divergence_limit:
             raise self._divergence()
-        return int(action)
+        self._set_greedy([int(action) for action in actions])
 
     def _scaled(self, batch: learning.Batch) -> learning.Batch:
         if self.encoder.scaling is None:
@@ -301,6 +346,19 @@ class DeepAgent:
         worst = broken[0] if len(broken) else int(np.argmax(errors))
         horizon = float(self.horizons[worst])
         return DivergenceError(type(self).__name__, self.frames, horizon)
+
+    def returns(self, rewards: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What the final horizon predicts, from the rewards of a whole episode: one per step."""
+        weights = self.final_weights(len(rewards))
+        found = np.zeros(len(rewards))
+        for t in range(len(rewards)):
+            ahead = rewards[t : t + len(weights)]
+            found[t] = ahead @ weights[: len(ahead)]
+        return found
+
+    def final_weights(self, length: int) -> npt.NDArray[np.float64]:
+        """Weight of each future reward in the final horizon's value, up to `length` of them."""
+        raise TypeError(f"{type(self).__name__} does not say how it weighs rewards")
 
     def evaluate(
         self,
@@ -423,6 +481,10 @@ class DFHQ(DeepAgent):
         backup = Backup.fixed_horizons(self.weighting, chosen.n_step, chosen.horizons)
         super().__init__(environment, backup, seed, chosen)
 
+    def final_weights(self, length: int) -> npt.NDArray[np.float64]:
+        """The weighting's last row: the rewards of the next H steps."""
+        return np.asarray(self.weighting.coefficients()[-1, :length])
+
 
 class DQN(DeepAgent):
     """Deep Q-learning from the same parts: one output that bootstraps from itself."""
@@ -441,3 +503,7 @@ class DQN(DeepAgent):
         chosen = replace(settings or Settings(), **changes)
         backup = Backup.infinite_horizon(chosen.discount, chosen.n_step)
         super().__init__(environment, backup, seed, chosen)
+
+    def final_weights(self, length: int) -> npt.NDArray[np.float64]:
+        """Powers of the discount, to the end of the episode."""
+        return np.asarray(self.settings.discount ** np.arange(length))

@@ -41,10 +41,10 @@ def save(agent: "DeepAgent", path: Path) -> None:
         "environment": _spec_of(agent.environment),
         "seed": agent.seed,
         "frames": agent.frames,
-        "episodes": agent.episodes,
+        "counts": agent._counts,
         "replayed": agent.replay.count,
         "generator": agent.rng.bit_generator.state,
-        "greedy": None if agent._episode is None else agent._episode.greedy,
+        "greedy": [episode.greedy for episode in agent._episodes],
         "arrays": {
             name: {
                 "shape": list(array.shape),
@@ -219,6 +219,5 @@ def restore(
     replay.count = count
     agent._state = jax.tree.unflatten(structure, [jnp.asarray(array) for array in saved])
     agent.rng.bit_generator.state = manifest["generator"]
-    agent.frames, agent.episodes = int(manifest["frames"]), int(manifest["episodes"])
-    if manifest["greedy"] is not None:
-        agent._resume_episode(int(manifest["greedy"]))
+    agent.frames = int(manifest["frames"])
+    agent._resume(manifest["counts"], manifest["greedy"])

@@ -44,9 +44,9 @@ class State(NamedTuple):
 class Functions(NamedTuple):
     """The compiled functions of one agent."""
 
-    #: (state, batches, observation, mask) -> (state, [greedy action, largest loss])
+    #: (state, batches, observations, masks) -> (state, [greedy action of each..., largest loss])
     frame: Callable[..., tuple[State, Array]]
-    #: (parameters, observation, mask) -> greedy action
+    #: (parameters, observations, masks) -> greedy actions
     act: Callable[..., Array]
     #: (parameters, observations) -> (batch, actions, outputs)
     values: Callable[..., Array]
@@ -108,18 +108,18 @@ def build(
             state.target_sum + targets.mean(axis=0),
         ), errors.max()
 
-    def greedy(parameters: Any, observation: Array, mask: Array) -> Array:
-        scores = outputs(parameters, observation[None])[0] @ acting
-        return jnp.where(mask, scores, _FORBIDDEN).argmax()
+    def greedy(parameters: Any, observations: Array, masks: Array) -> Array:
+        scores = outputs(parameters, observations) @ acting
+        return jnp.where(masks, scores, _FORBIDDEN).argmax(axis=1)
 
     def frame(
-        state: State, batches: tuple[Batch, ...], observation: Array, mask: Array
+        state: State, batches: tuple[Batch, ...], observations: Array, masks: Array
     ) -> tuple[State, Array]:
         largest = jnp.zeros(())
         for batch in batches:
             state, error = learn(state, batch)
             largest = jnp.maximum(largest, error)
-        action = greedy(state.parameters, observation, mask)
-        return state, jnp.stack([action.astype(largest.dtype), largest])
+        actions = greedy(state.parameters, observations, masks)
+        return state, jnp.append(actions.astype(largest.dtype), largest)
 
     return Functions(jax.jit(frame, donate_argnums=0), jax.jit(greedy), jax.jit(outputs))

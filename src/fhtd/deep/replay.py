@@ -16,7 +16,13 @@ class Replay:
     """
 
     def __init__(
-        self, size: int, shape: tuple[int, ...], dtype: npt.DTypeLike, n: int, n_actions: int
+        self,
+        size: int,
+        shape: tuple[int, ...],
+        dtype: npt.DTypeLike,
+        n: int,
+        n_actions: int,
+        n_streams: int = 1,
     ) -> None:
         self.size = checks.integer("replay_size", size, 1)
         self.n = n
@@ -29,7 +35,8 @@ class Replay:
         #: Actions that may be taken next; all of them without a mask.
         self.next_masks = np.ones((size, n_actions), bool)
         self.count = 0
-        self._window: list[tuple[Any, int, float]] = []
+        #: Steps that wait for more rewards, of each environment.
+        self._windows: list[list[tuple[Any, int, float]]] = [[] for _ in range(n_streams)]
 
     def __len__(self) -> int:
         """Transitions that can be sampled."""
@@ -44,34 +51,42 @@ class Replay:
         terminated: bool,
         truncated: bool,
         next_mask: Any = True,
+        stream: int = 0,
     ) -> None:
         """Take one step of experience; keep every window that it completes."""
-        self._window.append((observation, action, reward))
+        window = self._windows[stream]
+        window.append((observation, action, reward))
         if terminated:
-            while self._window:
-                self._keep(following, True, next_mask)
-        elif len(self._window) == self.n:
-            self._keep(following, False, next_mask)
+            while window:
+                self._keep(window, following, True, next_mask)
+        elif len(window) == self.n:
+            self._keep(window, following, False, next_mask)
         if truncated:
-            self.forget_window()
+            window.clear()
 
-    def forget_window(self) -> None:
-        """Drop the steps that wait for more rewards."""
-        self._window.clear()
+    def forget_window(self, stream: int) -> None:
+        """Drop the steps of one environment that wait for more rewards."""
+        self._windows[stream].clear()
 
-    def _keep(self, following: Any, terminated: bool, next_mask: Any) -> None:
+    def _keep(
+        self,
+        window: list[tuple[Any, int, float]],
+        following: Any,
+        terminated: bool,
+        next_mask: Any,
+    ) -> None:
         slot = self.count % self.size
-        observation, action, _ = self._window[0]
+        observation, action, _ = window[0]
         self.observations[slot] = observation
         self.actions[slot] = action
         self.rewards[slot] = 0
-        for k, (_, _, reward) in enumerate(self._window):
+        for k, (_, _, reward) in enumerate(window):
             self.rewards[slot, k] = reward
         self.next_observations[slot] = following
         self.terminated[slot] = terminated
         self.next_masks[slot] = next_mask
         self.count += 1
-        self._window.pop(0)
+        window.pop(0)
 
     def sample(self, size: int, rng: np.random.Generator) -> tuple[npt.NDArray[Any], ...]:
         """A batch drawn uniformly with replacement."""

@@ -48,6 +48,8 @@ class Settings:
     """Updates between copies to the target network; 1 is no target network (paper: 1 and 100)."""
     double: bool = False
     """Choose the next action by the online network, value it by the target network."""
+    n_envs: int = 1
+    """Environments that are stepped side by side; frames count those of all."""
     epsilon_initial: float = 1.0
     """Probability of a random action at first (paper: 1)."""
     epsilon_final: float = 0.1
@@ -71,6 +73,7 @@ class Settings:
             "train_freq",
             "gradient_steps",
             "target_update_interval",
+            "n_envs",
             "epsilon_frames",
         ):
             checks.integer(name, getattr(self, name), 1)

@@ -1,0 +1,190 @@
+"""The commands for deep agents: `fhtd train`, `evaluate` and `record`."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from fhtd import checks
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of a training run, besides the agent's settings."""
+
+    environment: tyro.conf.Positional[str | None] = None
+    """Id of a Gymnasium environment."""
+    resume: Path | None = None
+    """Continue the run in this folder; nothing else may be given but --tensorboard."""
+    algorithm: Literal["dfhq", "dqn"] = "dfhq"
+    """Deep fixed-horizon Q-learning, or deep Q-learning."""
+    frames: int = 500_000
+    """Frames to train for (paper: 500,000)."""
+    seed: int = 0
+    """Seed of everything: first weights, exploration, replay and episodes."""
+    out: Path | None = None
+    """Folder of the run; default: runs/<algorithm>-<environment>-<seed>."""
+    checkpoint_every: int = 10_000
+    """Frames between checkpoints, each taken at the end of an episode."""
+    log_every: int = 10
+    """Episodes between lines of progress.csv."""
+    tensorboard: bool = False
+    """Write TensorBoard events too."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    """Evaluate the agent of a training run: mean return with its interval over episodes."""
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    episodes: int = 30
+    """Episodes to run."""
+    epsilon: float = 0.05
+    """Probability of a random action (paper: 0.05)."""
+    seed: int = 0
+    """Seed of the first episode; the others count on from it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """Record one episode as an animated GIF: the frames beside the value estimates over time."""
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    out: Path | None = None
+    """File to write; default: episode.gif in the folder."""
+    epsilon: float = 0.05
+    """Probability of a random action."""
+    seed: int = 0
+    """Seed of the episode."""
+    frame_rate: int = 30
+    """Frames shown per second."""
+    every: int = 2
+    """Show every so many frames."""
+
+
+def train(arguments: list[str]) -> None:
+    """Train an agent in a folder, or go on with one."""
+    from fhtd import training
+    from fhtd.deep.settings import Settings
+
+    kind = dataclasses.make_dataclass(
+        "Train",
+        [
+            ("options", Annotated[Options, tyro.conf.arg(name="")]),
+            ("settings", Annotated[Settings, tyro.conf.arg(name="")]),
+        ],
+        frozen=True,
+    )
+    kind.__doc__ = "Train a deep agent on any Gymnasium environment with discrete actions."
+    parsed: Any = tyro.cli(kind, prog="fhtd train", args=arguments)
+    options: Options = parsed.options
+    if options.resume is not None:
+        allowed = dataclasses.replace(
+            Options(), resume=options.resume, tensorboard=options.tensorboard
+        )
+        if options != allowed or parsed.settings != Settings():
+            raise ValueError("--resume takes all settings from the folder: give no others")
+        run = training.resume(options.resume)
+        print(f"resuming {options.resume} at frame {run.agent.frames} of {run.request.frames}")
+    else:
+        if options.environment is None:
+            raise ValueError("name an environment, such as CartPole-v1, or a folder to --resume")
+        folder = options.out
+        if folder is None:
+            name = options.environment.replace("/", "-")
+            folder = Path("runs") / f"{options.algorithm}-{name}-{options.seed}"
+        if (folder / "agent.npz").exists():
+            print(f"{folder} is finished: see {folder / 'episodes.csv'}, or fhtd evaluate {folder}")
+            return
+        settings = _changed(parsed.settings)
+        request = training.Request(
+            options.environment,
+            options.algorithm,
+            options.frames,
+            options.seed,
+            settings,
+            {},
+            options.checkpoint_every,
+            options.log_every,
+        )
+        run = training.start(request, folder)
+    if options.tensorboard:
+        run.use_tensorboard()
+    with _progress(run.agent.frames, run.request.frames) as advance:
+        agent = run.train(advance)
+    print(f"trained {agent.frames} frames, {agent.episodes} episodes: {run.folder / 'agent.npz'}")
+
+
+def _changed(settings: Any) -> dict[str, Any]:
+    """Only what differs from the defaults, so that DQN is not given a horizon unasked."""
+    default = type(settings)()
+    return {
+        field.name: getattr(settings, field.name)
+        for field in dataclasses.fields(settings)
+        if getattr(settings, field.name) != getattr(default, field.name)
+    }
+
+
+def _progress(done: int, total: int) -> Any:
+    """A live bar on a terminal, nothing elsewhere."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def bar() -> Any:
+        if not sys.stderr.isatty():
+            yield lambda frames: None
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("training", total=total, completed=done)
+            yield lambda frames: progress.update(task, completed=frames)
+
+    return bar()
+
+
+def evaluate(arguments: list[str]) -> None:
+    """Print the mean return of a run's agent."""
+    parsed = tyro.cli(Evaluate, prog="fhtd evaluate", args=arguments)
+    from fhtd import training
+    from fhtd.statistics import Interval
+
+    checks.integer("episodes", parsed.episodes, 1)
+    agent = training.load_agent(parsed.folder)
+    returns = agent.evaluate(parsed.episodes, epsilon=parsed.epsilon, seed=parsed.seed)
+    print(
+        f"mean return {Interval.of(returns)} over {parsed.episodes} episodes "
+        f"(lowest {returns.min():.4g}, highest {returns.max():.4g}), after {agent.frames} frames"
+    )
+
+
+def record(arguments: list[str]) -> None:
+    """Write an animation of one episode."""
+    parsed = tyro.cli(Record, prog="fhtd record", args=arguments)
+    from fhtd import training
+    from fhtd.recording import record_episode
+
+    checks.integer("frame_rate", parsed.frame_rate, 1)
+    checks.integer("every", parsed.every, 1)
+    request = training.read_request(parsed.folder)
+    agent = training.load_agent(parsed.folder)
+    environment = training.make_environment(request, render_mode="rgb_array")
+    path = parsed.folder / "episode.gif" if parsed.out is None else parsed.out
+    try:
+        steps = record_episode(
+            agent,
+            environment,
+            path,
+            epsilon=parsed.epsilon,
+            seed=parsed.seed,
+            frame_rate=parsed.frame_rate,
+            every=parsed.every,
+        )
+    finally:
+        environment.close()
+    print(f"{path.resolve()}: {steps} steps")
