@@ -1,7 +1,8 @@
-"""Deep fixed-horizon agents in JAX: DFHQ, and DQN from the same parts."""
+"""Deep fixed-horizon learning in JAX: DFHQ, DQN from the same parts, and DFHTD."""
 
 from fhtd.deep.agent import DFHQ, DQN
 from fhtd.deep.backup import Backup
+from fhtd.deep.prediction import DFHTD
 from fhtd.deep.settings import Settings
 
-__all__ = ["DFHQ", "DQN", "Backup", "Settings"]
+__all__ = ["DFHQ", "DFHTD", "DQN", "Backup", "Settings"]

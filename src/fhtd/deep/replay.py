@@ -26,7 +26,7 @@ class Replay:
     ) -> None:
         self.size = checks.integer("replay_size", size, 1)
         self.n = n
-        _check_memory(self.size, shape, np.dtype(dtype), n)
+        check_memory(self.size, shape, np.dtype(dtype), n)
         self.observations = np.zeros((size, *shape), dtype)
         self.next_observations = np.zeros((size, *shape), dtype)
         self.actions = np.zeros(size, np.int32)
@@ -101,7 +101,7 @@ class Replay:
         )
 
 
-def _check_memory(size: int, shape: tuple[int, ...], dtype: np.dtype[Any], n: int) -> None:
+def check_memory(size: int, shape: tuple[int, ...], dtype: np.dtype[Any], n: int) -> None:
     """Refuse a replay that would not fit into the memory that is free."""
     needed = size * (2 * int(np.prod(shape)) * dtype.itemsize + 4 * n + 16)
     free = _free_memory()

@@ -1,0 +1,114 @@
+"""Deep evaluation of a policy against the exact oracle, on- and off-policy, any signal."""
+
+import numpy as np
+import pytest
+
+from fhtd import Weighting, oracle, problems
+from fhtd.envs import FiniteMDPEnv
+
+pytest.importorskip("equinox")
+
+from fhtd.deep import DFHQ, DFHTD
+
+HORIZON = 5
+WALK = problems.random_walk(5)
+RIGHT = np.tile([0.3, 0.7], (7, 1))
+FAST = {
+    "hidden": (32,),
+    "optimiser": "adam",
+    "learning_rate": 3e-3,
+    "batch_size": 64,
+    "learning_starts": 200,
+}
+
+
+def gap(learner, exact, name="reward"):
+    found = np.stack([learner.values(s)[name] for s in range(7)])
+    return np.abs(found - exact)[~WALK.mdp.terminal_states].max()
+
+
+@pytest.mark.parametrize("kind", ["exponential", "average", "fourier"])
+def test_on_policy_values_are_exact(kind):
+    weighting = {
+        "exponential": Weighting.exponential(HORIZON, 0.9),
+        "average": Weighting.average(HORIZON),
+        "fourier": Weighting.fourier(HORIZON, 1),
+    }[kind]
+    learner = DFHTD(FiniteMDPEnv(WALK.mdp), lambda s: RIGHT[s], weighting=weighting, seed=0, **FAST)
+    learner.learn(5000)
+    exact = oracle.state_values(WALK.mdp, RIGHT, weighting)
+    assert gap(learner, exact) < 0.12
+    assert np.abs(exact).max() > 0.15
+
+
+def test_importance_ratios_lead_to_the_target_policy():
+    weighting = Weighting.exponential(HORIZON)
+    learner = DFHTD(
+        FiniteMDPEnv(WALK.mdp),
+        lambda s: RIGHT[s],
+        behaviour=lambda s: [0.5, 0.5],
+        weighting=weighting,
+        seed=0,
+        **FAST,
+    )
+    learner.learn(6000)
+    exact = oracle.state_values(WALK.mdp, RIGHT, weighting)
+    wrong = oracle.state_values(WALK.mdp, WALK.behaviour, weighting)
+    assert gap(learner, exact) < 0.15 < gap(learner, wrong)
+
+
+def test_any_signal_of_the_transition_several_at_once():
+    """Two signals with known answers: a constant, and entering the middle state."""
+    learner = DFHTD(
+        FiniteMDPEnv(WALK.mdp),
+        lambda s: [0.5, 0.5],
+        cumulants={
+            "one": lambda *_: 1.0,
+            "middle": lambda s, a, r, following, info: float(following == 3),
+        },
+        horizon=3,
+        discount=1.0,
+        seed=0,
+        **FAST,
+    )
+    learner.learn(5000)
+    # From the middle three steps are sure; from its neighbour it is entered on odd steps only.
+    assert learner.values(3)["one"] == pytest.approx([1, 2, 3], abs=0.15)
+    assert learner.rewards(2)["middle"] == pytest.approx([0.5, 0, 0.375], abs=0.12)
+
+
+def test_an_agent_can_be_the_policy():
+    agent = DFHQ("CartPole-v1", horizon=4, hidden=(8,), seed=0)
+    learner = DFHTD("CartPole-v1", agent, horizon=6, discount=1.0, seed=0, **FAST)
+    learner.learn(1500)
+    values = learner.values(np.zeros(4))["reward"]
+    assert values == pytest.approx([1, 2, 3, 4, 5, 6], abs=0.6)
+
+
+def test_seeds_decide_everything():
+    def weights(seed):
+        learner = DFHTD(FiniteMDPEnv(WALK.mdp), lambda s: [0.5, 0.5], horizon=3, seed=seed, **FAST)
+        return learner.learn(300).values(3)["reward"]
+
+    np.testing.assert_array_equal(weights(1), weights(1))
+    assert not np.array_equal(weights(1), weights(2))
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda e: DFHTD(e, 3), TypeError, "policy must be a function"),
+        (lambda e: DFHTD(e, lambda s: 0, double=True), ValueError, "double is not a setting"),
+        (lambda e: DFHTD(e, lambda s: 0, cumulants={}), ValueError, "cumulants must name"),
+        (lambda e: DFHTD(e, lambda s: 9).learn(1), ValueError, "action of behaviour must be"),
+        (lambda e: DFHTD(e, lambda s: [1, 1]).learn(1), ValueError, "must sum to 1"),
+        (
+            lambda e: DFHTD(e, lambda s: 0, cumulants={"x": lambda *_: np.nan}).learn(1),
+            ValueError,
+            "x at frame 1 must be finite",
+        ),
+    ],
+)
+def test_mistakes_are_named(build, error, message):
+    with pytest.raises(error, match=message):
+        build(FiniteMDPEnv(WALK.mdp))
