@@ -38,9 +38,9 @@ class DeepAgent:
         self.environments = [self.environment]
         self.environments += [_another(self.environment) for _ in range(settings.n_envs - 1)]
         self.encoder = Encoder(self.environment)
-        #: Frames so far, of all environments together.
-        self.frames = 0
-        #: Episodes that each environment has finished.
+        #: Frames and finished episodes so far, of all environments together.
+        self.frames = self.episodes = 0
+        #: Episodes that each environment has left behind, cut ones included.
         self._counts = [0] * len(self.environments)
         self.rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(0,)))
         self.replay = Replay(
@@ -110,11 +110,6 @@ class DeepAgent:
     def horizons(self) -> npt.NDArray[np.float64]:
         """The learned horizons, ascending; infinity for DQN."""
         return self.backup.horizons
-
-    @property
-    def episodes(self) -> int:
-        """Episodes finished so far."""
-        return sum(self._counts)
 
     @property
     def updates(self) -> int:
@@ -229,6 +224,7 @@ class DeepAgent:
                         "frame": float(self.frames),
                     }
                 )
+                self.episodes += 1
                 self._counts[i] += 1
                 self._episodes[i] = self._begin(i)
             else:

@@ -41,6 +41,7 @@ def save(agent: "DeepAgent", path: Path) -> None:
         "environment": _spec_of(agent.environment),
         "seed": agent.seed,
         "frames": agent.frames,
+        "episodes": agent.episodes,
         "counts": agent._counts,
         "replayed": agent.replay.count,
         "generator": agent.rng.bit_generator.state,
@@ -219,5 +220,5 @@ def restore(
     replay.count = count
     agent._state = jax.tree.unflatten(structure, [jnp.asarray(array) for array in saved])
     agent.rng.bit_generator.state = manifest["generator"]
-    agent.frames = int(manifest["frames"])
+    agent.frames, agent.episodes = int(manifest["frames"]), int(manifest["episodes"])
     agent._resume(manifest["counts"], manifest["greedy"])
