@@ -4,16 +4,18 @@ Heavy libraries are imported by the command that needs them, so that help is qui
 """
 
 import dataclasses
+import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from fhtd import __version__
+from fhtd.arguments import UserError, parse
+from fhtd.errors import DivergenceError
 
 _DESCRIPTION = """Fixed-horizon temporal-difference learning: reproduce the paper's results.
 
@@ -25,10 +27,6 @@ commands:
 
 `fhtd COMMAND --help` explains a command; `fhtd reproduce NAME --help` its settings.
 """
-
-
-class UserError(Exception):
-    """A mistake of the user's: one line, no traceback."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +62,7 @@ class List:
 class Show:
     """Settings of an experiment, and its last verdicts."""
 
-    name: tyro.conf.Positional[str]
+    name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
     """Name of the experiment (see `fhtd list`)."""
     out: Path = Path("runs")
     """Folder of results."""
@@ -102,7 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"unknown command {name!r} (commands: {', '.join(commands)}; try fhtd --help)"
             )
         commands[name](rest)
-    except (UserError, ValueError, TypeError, OSError) as error:
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (UserError, ValueError, TypeError, OSError, MemoryError, DivergenceError) as error:
         print(f"fhtd: {_one_line(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -121,7 +123,7 @@ def _list(arguments: list[str]) -> None:
     """Print the experiments."""
     from fhtd.experiments import NAMES, find
 
-    tyro.cli(List, prog="fhtd list", args=arguments)
+    parse(List, "fhtd list", arguments)
     experiments = [find(name) for name in NAMES]
     width = max(len(name) for name in NAMES)
     for experiment in experiments:
@@ -137,10 +139,10 @@ def _reproduce(arguments: list[str]) -> None:
     while arguments and not arguments[0].startswith("-"):
         names.append(arguments.pop(0))
     if not names and not {"-h", "--help"} & set(arguments):
-        raise UserError(f"name an experiment, or all (experiments: {', '.join(NAMES)})")
+        raise UserError(f"name an experiment first, or all (experiments: {', '.join(NAMES)})")
+    experiments = [find(name) for name in dict.fromkeys(names) if name != "all"]
     if "all" in names or not names:
-        names = list(NAMES)
-    experiments = [find(name) for name in dict.fromkeys(names)]
+        experiments = [find(name) for name in NAMES]
     if len(experiments) == 1:
         common, configs = _parse_one(experiments[0], arguments)
     else:
@@ -176,19 +178,19 @@ def _parse_one(experiment: Any, arguments: list[str]) -> tuple[Common, list[Any]
         frozen=True,
     )
     kind.__doc__ = f"{experiment.title}: {experiment.shows}."
-    parsed: Any = tyro.cli(kind, prog=f"fhtd reproduce {experiment.name}", args=arguments)
+    parsed = parse(kind, f"fhtd reproduce {experiment.name}", arguments)
     return parsed.common, [parsed.config]
 
 
 def _values_of(flag: str, arguments: list[str]) -> list[str]:
     """What is given for a flag, as `--flag value` or `--flag=value`."""
     found = [a.partition("=")[2] for a in arguments if a.startswith(f"{flag}=")]
-    return found + [value for name, value in pairwise(arguments) if name == flag]
+    return found + [value for name, value in itertools.pairwise(arguments) if name == flag]
 
 
 def _parse_several(experiments: list[Any], arguments: list[str]) -> tuple[Common, list[Any]]:
     """Several experiments: the options that all of them share."""
-    parsed = tyro.cli(Several, prog="fhtd reproduce NAME...", args=arguments)
+    parsed = parse(Several, "fhtd reproduce NAME...", arguments)
     configs = []
     for experiment in experiments:
         config = experiment.config.smoke() if parsed.scale == "smoke" else experiment.config()
@@ -200,7 +202,7 @@ def _parse_several(experiments: list[Any], arguments: list[str]) -> tuple[Common
 
 def _show(arguments: list[str]) -> None:
     """Print an experiment's settings and last verdicts."""
-    parsed = tyro.cli(Show, prog="fhtd show", args=arguments)
+    parsed = parse(Show, "fhtd show", arguments)
     from fhtd.experiments import find
     from fhtd.terminal import show
 
@@ -209,7 +211,7 @@ def _show(arguments: list[str]) -> None:
 
 def _report(arguments: list[str]) -> None:
     """Write the report."""
-    parsed = tyro.cli(Report, prog="fhtd report", args=arguments)
+    parsed = parse(Report, "fhtd report", arguments)
     from fhtd.terminal import write_report
 
     print(write_report(parsed.results, parsed.out))

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class Task:
     block: str
 
 
-class WorkerDiedError(RuntimeError):
+class WorkerDiedError(ChildProcessError):
     """A worker process ended without a result."""
 
 
@@ -38,9 +38,11 @@ def compute(task: Task) -> tuple[Arrays, float]:
     return arrays, time.perf_counter() - begun
 
 
-def execute(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Arrays, float]]:
+def execute(
+    tasks: Sequence[Task], workers: int
+) -> Generator[tuple[Task, Arrays, float], None, None]:
     """Results as they come. With one worker, in this process and in order."""
-    if workers == 1 or len(tasks) == 1:
+    if workers == 1 or len(tasks) <= 1:
         for task in tasks:
             yield task, *compute(task)
         return
@@ -71,7 +73,7 @@ def execute(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Arrays,
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while a worker is born: it inherits that, and leaves Ctrl-C to its parent."""
+    """Hold Ctrl-C back while a worker is born: it inherits that and leaves Ctrl-C to us."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

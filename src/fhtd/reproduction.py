@@ -5,13 +5,49 @@ import io
 import json
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from fhtd.executors import Task, execute
-from fhtd.experiments.experiment import Arrays, Claim, Experiment
+from fhtd.experiments import style
+from fhtd.experiments.experiment import Arrays, Claim, Experiment, Verdict
 from fhtd.results import Key, Store, command, versions, write_atomically
+
+_SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `summary.json` in an experiment's folder says of its last reproduction."""
+
+    experiment: str
+    title: str
+    source: str
+    shows: str
+    revision: int
+    seed: int
+    settings: dict[str, Any]
+    claims: list[Claim]
+    #: Seconds that the blocks took, added up.
+    seconds: float
+    versions: dict[str, str]
+    command: str
+
+    @classmethod
+    def read(cls, folder: Path) -> "Summary | None":
+        """From an experiment's folder, or None; a damaged file is refused by name."""
+        path = folder / _SUMMARY
+        try:
+            found = json.loads(path.read_bytes())
+            claims = [Claim(**{**c, "verdict": Verdict(c["verdict"])}) for c in found["claims"]]
+            return cls(**{**found, "claims": claims, "seconds": float(found["seconds"])})
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            again = f"fhtd reproduce {folder.name}"
+            raise ValueError(f"{path} is damaged; {again} writes it again") from None
 
 
 @dataclass(frozen=True)
@@ -21,8 +57,10 @@ class Outcome:
     experiment: Experiment
     claims: list[Claim]
     folder: Path
-    #: Seconds of computing this time; 0 where everything was kept.
+    #: Seconds that passed this time; 0 where everything was kept.
     seconds: float
+    #: Seconds that the blocks took, added up, whenever they were computed.
+    block_seconds: float
     computed: int
     blocks: int
 
@@ -46,24 +84,28 @@ def reproduce(
     names = experiment.blocks(config)
     keys = {name: Key.of(experiment, config, seed, name) for name in names}
     results: dict[str, Arrays] = {}
+    took: dict[str, float] = {}
     for name in names:
         kept = None if force else store.read(keys[name])
         if kept is not None:
-            results[name] = kept
+            results[name], took[name] = kept
     missing = [name for name in names if name not in results]
     advance(len(results), len(names))
     begun = time.perf_counter()
     tasks = [Task(experiment.name, config, seed, name) for name in missing]
-    for task, arrays, seconds in execute(tasks, 1 if experiment.needs_quiet else workers):
-        store.write(keys[task.block], arrays, seconds)
-        results[task.block] = arrays
-        advance(len(results), len(names))
+    # Closed at once on an error, so that no worker outlives it.
+    with closing(execute(tasks, 1 if experiment.needs_quiet else workers)) as finished:
+        for task, arrays, seconds in finished:
+            store.write(keys[task.block], arrays, seconds)
+            results[task.block], took[task.block] = arrays, seconds
+            advance(len(results), len(names))
     elapsed = time.perf_counter() - begun if missing else 0.0
     # In the order of the blocks, whatever order they came in.
     data = experiment.combine(config, {name: results[name] for name in names})
     claims = experiment.claims(config, data)
     folder = out / experiment.name
-    outcome = Outcome(experiment, claims, folder, elapsed, len(missing), len(names))
+    spent = sum(took.values())
+    outcome = Outcome(experiment, claims, folder, elapsed, spent, len(missing), len(names))
     _write(outcome, config, seed, data)
     return outcome
 
@@ -71,17 +113,9 @@ def reproduce(
 def _write(outcome: Outcome, config: Any, seed: int, data: Arrays) -> None:
     """Picture as PNG and SVG, tables as CSV, claims and settings as JSON."""
     experiment, folder = outcome.experiment, outcome.folder
-    summary_file = folder / "summary.json"
-    seconds = outcome.seconds
-    if not outcome.computed and summary_file.exists():
-        # Nothing was computed: keep the time that the numbers really took.
-        seconds = json.loads(summary_file.read_text()).get("seconds", 0.0)
     figure = experiment.plot(config, data)
-    for kind in ("png", "svg"):
-        picture = io.BytesIO()
-        stamp = {"Date": None} if kind == "svg" else {"Software": None}
-        figure.savefig(picture, format=kind, dpi=140, metadata=stamp)
-        write_atomically(folder / f"{experiment.name}.{kind}", picture.getvalue())
+    write_atomically(folder / f"{experiment.name}.png", style.render(figure, "png"))
+    write_atomically(folder / f"{experiment.name}.svg", style.render(figure, "svg"))
     for name, table in experiment.tables(config, data).items():
         write_atomically(folder / f"{name}.csv", to_csv(table))
     claims = {
@@ -92,20 +126,20 @@ def _write(outcome: Outcome, config: Any, seed: int, data: Arrays) -> None:
         "rule": [claim.rule for claim in outcome.claims],
     }
     write_atomically(folder / "claims.csv", to_csv(claims))
-    summary = {
-        "experiment": experiment.name,
-        "title": experiment.title,
-        "source": experiment.source,
-        "shows": experiment.shows,
-        "revision": experiment.revision,
-        "seed": seed,
-        "settings": experiment.settings(config),
-        "claims": [asdict(claim) for claim in outcome.claims],
-        "seconds": round(seconds, 2),
-        "versions": versions(),
-        "command": command(),
-    }
-    write_atomically(summary_file, (json.dumps(summary, indent=2) + "\n").encode())
+    summary = Summary(
+        experiment=experiment.name,
+        title=experiment.title,
+        source=experiment.source,
+        shows=experiment.shows,
+        revision=experiment.revision,
+        seed=seed,
+        settings=experiment.settings(config),
+        claims=outcome.claims,
+        seconds=round(outcome.block_seconds, 2),
+        versions=versions(),
+        command=command(),
+    )
+    write_atomically(folder / _SUMMARY, (json.dumps(asdict(summary), indent=2) + "\n").encode())
 
 
 def to_csv(table: Any) -> bytes:

@@ -75,7 +75,8 @@ class Store:
             aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
             with suppress(FileNotFoundError):  # another process has set it aside
                 os.replace(path, aside)
-            self._warn(f"{path} is damaged ({error}); set aside as {aside.name}, computing again")
+            why = " ".join(str(error).split())
+            self._warn(f"{path} is damaged ({why}); set aside as {aside.name}, computing again")
             return None
 
     def write(self, key: Key, arrays: Arrays, seconds: float) -> None:
@@ -84,6 +85,7 @@ class Store:
             "identity": key.identity,
             "seed": key.seed,
             "block": key.block,
+            "arrays": sorted(arrays),
             "seconds": seconds,
             "versions": versions(),
             "command": command(),
@@ -105,6 +107,8 @@ def _unpack(key: Key, content: bytes) -> tuple[Arrays, float]:
     found = (manifest["identity"], manifest["seed"], manifest["block"])
     if found != (key.identity, key.seed, key.block):
         raise ValueError("it holds another result")
+    if manifest["arrays"] != sorted(arrays):
+        raise ValueError("arrays are missing")
     return arrays, float(manifest["seconds"])
 
 

@@ -1,8 +1,7 @@
 """What the commands print: progress, verdicts, settings."""
 
-import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from itertools import pairwise
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fhtd.experiments.experiment import Experiment
-from fhtd.reproduction import Outcome, reproduce
+from fhtd.reproduction import Outcome, Summary, reproduce
 from fhtd.results import write_atomically
 
 _SIGNS = {"holds": "+", "fails": "x", "inconclusive": "?"}
@@ -21,9 +20,8 @@ def reproduce_all(
 ) -> None:
     """Reproduce one experiment after the other, then write the report."""
     _check_writable(out)
-    with _progress() as bar:
-        for experiment, config in work:
-            advance = bar(experiment.name)
+    for experiment, config in work:
+        with _progress(experiment.name) as advance:
             outcome = reproduce(
                 experiment,
                 config,
@@ -34,8 +32,7 @@ def reproduce_all(
                 advance=advance,
                 warn=lambda line: print(f"fhtd: {line}", file=sys.stderr),
             )
-            advance(-1, -1)
-            _print_outcome(outcome)
+        _print_outcome(outcome)
     print(f"report: {write_report(out, None)}")
 
 
@@ -47,14 +44,10 @@ def _check_writable(out: Path) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Any]:
-    """A live bar on a terminal; nothing but results elsewhere."""
+def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A live bar on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
-
-        def quiet(name: str) -> Any:
-            return lambda done, total: None
-
-        yield quiet
+        yield lambda done, total: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -75,19 +68,8 @@ def _progress() -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-
-        def live(name: str) -> Any:
-            task = progress.add_task(name, total=None)
-
-            def advance(done: int, total: int) -> None:
-                if total < 0:
-                    progress.remove_task(task)
-                else:
-                    progress.update(task, completed=done, total=total)
-
-            return advance
-
-        yield live
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _print_outcome(outcome: Outcome) -> None:
@@ -113,15 +95,14 @@ def show(experiment: Experiment, out: Path) -> None:
         if small != value:
             line += f"  (smoke: {_plain(small)})"
         print(f"{line}\n      {sentences.get(field.name, '')}")
-    path = out / experiment.name / "summary.json"
-    if not path.exists():
+    summary = Summary.read(out / experiment.name)
+    if summary is None:
         print(f"\nNo results in {out} yet: fhtd reproduce {experiment.name}")
         return
-    summary = json.loads(path.read_text())
-    print(f"\nLast verdicts (seed {summary['seed']}, {summary['seconds']:.1f} s):")
-    for claim in summary["claims"]:
-        print(f"  {_SIGNS[claim['verdict']]} {claim['verdict']:<12}  {claim['statement']}")
-        print(f"      {claim['measured']}")
+    print(f"\nLast verdicts (seed {summary.seed}, {summary.seconds:.1f} s of one core):")
+    for claim in summary.claims:
+        print(f"  {_SIGNS[claim.verdict]} {claim.verdict:<12}  {claim.statement}")
+        print(f"      {claim.measured}")
 
 
 def _plain(value: Any) -> str:
@@ -150,11 +131,11 @@ def _sentences(config: type[Any]) -> dict[str, str]:
 
 def write_report(results: Path, out: Path | None) -> Path:
     """Write the report of a results folder; returns where it is."""
-    from fhtd.report import build_report, read_summaries
+    from fhtd.report import build_report, read_chapters
 
-    summaries = read_summaries(results)
-    if not summaries:
+    chapters = read_chapters(results)
+    if not chapters:
         raise ValueError(f"{results} holds no results yet: run fhtd reproduce all first")
     path = results / "report.html" if out is None else out
-    write_atomically(path, build_report(summaries).encode())
+    write_atomically(path, build_report(chapters).encode())
     return path.resolve()

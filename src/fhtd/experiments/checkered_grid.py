@@ -16,6 +16,7 @@ from fhtd.experiments.experiment import (
     above,
     below,
     block_name,
+    exactly,
     join_runs,
     parse_block,
     run_blocks,
@@ -65,8 +66,12 @@ class Config:
         for exponent in self.exponents:
             checks.integer("exponents", exponent, -60, 0)
         checks.real("start_reward", self.start_reward)
-        if len(self.backups) < 3 or len(self.lambdas) < 3 or not self.exponents:
-            raise ValueError("backups and lambdas must hold at least 3 values, exponents 1")
+        for name, first, last in (("backups", 1, self.horizon), ("lambdas", 0, 1)):
+            values = list(getattr(self, name))
+            if len(values) < 3 or values != sorted({first, *values, last}):
+                raise ValueError(f"{name} must ascend from {first} to {last} in 3 values or more")
+        if not self.exponents:
+            raise ValueError("exponents must not be empty")
 
     @classmethod
     def smoke(cls) -> "Config":
@@ -88,7 +93,7 @@ def blocks(config: Config) -> list[str]:
 
 def _names(config: Config, family: str) -> list[str]:
     values = config.backups if family == "n" else config.lambdas
-    return [f"{family}={value:g}" for value in values]
+    return [f"{family}={exactly(value)}" for value in values]
 
 
 def run(config: Config, seed: int, block: str) -> Arrays:
@@ -217,7 +222,8 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     )
     largest = len(config.exponents) - 1
     worse, equal = [], []
-    for n, decay in (("n=32", "lambda=1"), ("n=16", "lambda=0.9375"), ("n=8", "lambda=0.875")):
+    longest = f"n={config.horizon}"
+    for n, decay in ((longest, "lambda=1"), ("n=16", "lambda=0.9375"), ("n=8", "lambda=0.875")):
         if n in data and decay in data:
             worse.append(_failing(config, data, decay, largest))
             equal.append(_failing(config, data, n, largest))

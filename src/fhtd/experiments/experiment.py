@@ -95,6 +95,11 @@ def run_blocks(runs: int, size: int) -> list[range]:
     return [range(first, min(first + size, runs)) for first in range(0, runs, size)]
 
 
+def exactly(value: float) -> str:
+    """A number as part of a name, to be read back as the very same number."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def block_name(arm: str, runs: range) -> str:
     """The name of a block of runs of one arm."""
     return f"{arm}.runs-{runs.start}-{runs.stop - 1}"

@@ -43,7 +43,7 @@ class Config:
     def __post_init__(self) -> None:
         checks.integer("runs", self.runs, 1)
         checks.integer("size", self.size, 2)
-        checks.integer("horizon", self.horizon, 2)
+        checks.integer("horizon", self.horizon, 8)
 
     @classmethod
     def smoke(cls) -> "Config":

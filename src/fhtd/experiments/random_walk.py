@@ -46,7 +46,7 @@ class Config:
     def __post_init__(self) -> None:
         checks.integer("runs", self.runs, 2)
         checks.integer("steps", self.steps, 100)
-        checks.integer("horizon", self.horizon, 2)
+        checks.integer("horizon", self.horizon, 10)
         checks.positive("step_size", self.step_size)
 
     @classmethod

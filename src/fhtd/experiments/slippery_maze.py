@@ -16,6 +16,7 @@ from fhtd.experiments.experiment import (
     above,
     below,
     block_name,
+    exactly,
     join_runs,
     parse_block,
     run_blocks,
@@ -60,8 +61,12 @@ class Config:
             checks.real("discounts", discount, 0, 1)
         for step_size in self.step_sizes:
             checks.positive("step_sizes", step_size)
-        if not (self.horizons and self.discounts and self.step_sizes):
-            raise ValueError("horizons, discounts and step_sizes must not be empty")
+        if len(self.horizons) < 2 or list(self.horizons) != sorted(set(self.horizons)):
+            raise ValueError("horizons must ascend and hold at least two values")
+        if not self.discounts or min(self.discounts) == 1:
+            raise ValueError("discounts must hold a value below 1")
+        if not self.step_sizes:
+            raise ValueError("step_sizes must not be empty")
         checks.real("epsilon", self.epsilon, 0, 1)
 
     @classmethod
@@ -73,14 +78,14 @@ class Config:
 def arms(config: Config) -> list[str]:
     """FHQ by horizon, then Q-learning by discount."""
     return [f"fhq-{horizon}" for horizon in config.horizons] + [
-        f"q-{discount:g}" for discount in config.discounts
+        f"q-{exactly(discount)}" for discount in config.discounts
     ]
 
 
 def blocks(config: Config) -> list[str]:
     """Every arm at every step size."""
     return [
-        block_name(f"{arm}@{step_size:g}", runs)
+        block_name(f"{arm}@{exactly(step_size)}", runs)
         for arm in arms(config)
         for step_size in config.step_sizes
         for runs in run_blocks(config.runs, _BLOCK)
@@ -122,7 +127,7 @@ def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
     return {
         arm: np.stack(
             [
-                join_runs(results, f"{arm}@{step_size:g}", "length")
+                join_runs(results, f"{arm}@{exactly(step_size)}", "length")
                 for step_size in config.step_sizes
             ]
         )
@@ -135,7 +140,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     figure, axes = style.panels(1, 2)
     groups = [
         ("FHQ-learning, undiscounted", [(f"fhq-{h}", f"H = {h}") for h in config.horizons]),
-        ("Q-learning", [(f"q-{g:g}", rf"$\gamma$ = {g:g}") for g in config.discounts]),
+        ("Q-learning", [(f"q-{exactly(g)}", rf"$\gamma$ = {g:g}") for g in config.discounts]),
     ]
     for panel, (title, members) in zip(axes[0], groups, strict=True):
         for i, (arm, text) in enumerate(members):
@@ -192,7 +197,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
                 above(gap, 0),
             )
         )
-    paper = [f"q-{discount:g}" for discount in config.discounts if discount < 1]
+    paper = [f"q-{exactly(discount)}" for discount in config.discounts if discount < 1]
     means = {arm: _best(data, arm).mean() for arm in paper}
     first, last = min(means, key=lambda a: means[a]), max(means, key=lambda a: means[a])
     gap = _gap(data, last, first)

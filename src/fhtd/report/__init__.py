@@ -1,5 +1,5 @@
 """One self-contained HTML page of everything that was reproduced."""
 
-from fhtd.report.page import build_report, read_summaries
+from fhtd.report.page import Chapter, build_report, read_chapters
 
-__all__ = ["build_report", "read_summaries"]
+__all__ = ["Chapter", "build_report", "read_chapters"]

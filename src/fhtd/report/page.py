@@ -1,13 +1,14 @@
 """The report: pictures, claims with verdicts, settings, versions and times in one file."""
 
 import base64
-import json
 from collections import Counter
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from fhtd.experiments import NAMES
+from fhtd.experiments import NAMES, Verdict
+from fhtd.reproduction import Summary
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
@@ -28,76 +29,83 @@ code { font-size: .9em }
 """
 
 
-def read_summaries(out: Path) -> list[dict[str, Any]]:
-    """The summaries in a results folder, in the paper's order; unreadable ones are refused."""
+@dataclass(frozen=True)
+class Chapter:
+    """One experiment's part of the report."""
+
+    summary: Summary
+    #: The figure as PNG.
+    picture: bytes
+
+
+def read_chapters(out: Path) -> list[Chapter]:
+    """What a results folder holds, in the paper's order; a damaged summary is refused by name."""
     found = []
     for name in NAMES:
-        path = out / name / "summary.json"
-        if path.exists():
-            try:
-                summary = json.loads(path.read_text())
-                summary["picture"] = (out / name / f"{name}.png").read_bytes()
-            except (ValueError, OSError) as error:
-                raise ValueError(f"{path} cannot be read: {error}") from None
-            found.append(summary)
+        summary = Summary.read(out / name)
+        if summary is not None:
+            found.append(Chapter(summary, (out / name / f"{name}.png").read_bytes()))
     return found
 
 
-def build_report(summaries: list[dict[str, Any]]) -> str:
+def build_report(chapters: list[Chapter]) -> str:
     """The page as text."""
-    verdicts = Counter(claim["verdict"] for one in summaries for claim in one["claims"])
-    tally = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    overview = "".join(_overview_row(one) for one in summaries)
-    sections = "".join(_section(one) for one in summaries)
+    verdicts = Counter(claim.verdict for one in chapters for claim in one.summary.claims)
+    tally = (
+        f"Of {verdicts.total()} claims {verdicts[Verdict.HOLDS]} hold, {verdicts[Verdict.FAILS]} "
+        f"fail and {verdicts[Verdict.INCONCLUSIVE]} are inconclusive."
+    )
+    overview = "".join(_overview_row(one.summary) for one in chapters)
+    sections = "".join(_section(one.summary, one.picture) for one in chapters)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Fixed-horizon TD: the paper, reproduced</title><style>{_STYLE}</style></head><body>
 <h1>Fixed-horizon temporal-difference methods: the paper, reproduced</h1>
 <p>Every claim has the rule that decides it and the figure that was measured; intervals are 95%
-over seeds. {escape(tally[:1].upper() + tally[1:])}.</p>
+over seeds. {tally}</p>
 <div class="scroll"><table><thead><tr><th>experiment</th><th>in the paper</th><th>shows</th>
-<th>verdicts</th><th>time</th></tr></thead><tbody>{overview}</tbody></table></div>
+<th>verdicts</th><th>core time</th></tr></thead><tbody>{overview}</tbody></table></div>
 {sections}</body></html>
 """
 
 
-def _overview_row(one: dict[str, Any]) -> str:
-    counts = Counter(claim["verdict"] for claim in one["claims"])
+def _overview_row(one: Summary) -> str:
+    counts = Counter(claim.verdict for claim in one.claims)
     verdicts = " ".join(
         f'<span class="verdict {v}">{counts[v]} {v}</span>'
-        for v in ("holds", "inconclusive", "fails")
+        for v in (Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.FAILS)
         if counts[v]
     )
-    name = escape(one["experiment"])
+    name = escape(one.experiment)
     return (
-        f'<tr><td><a href="#{name}">{name}</a></td><td>{escape(one["source"])}</td>'
-        f"<td>{escape(one['shows'])}</td><td>{verdicts}</td>"
-        f"<td>{one['seconds']:.0f}&nbsp;s</td></tr>"
+        f'<tr><td><a href="#{name}">{name}</a></td><td>{escape(one.source)}</td>'
+        f"<td>{escape(one.shows)}</td><td>{verdicts}</td>"
+        f"<td>{one.seconds:.0f}&nbsp;s</td></tr>"
     )
 
 
-def _section(one: dict[str, Any]) -> str:
-    name = escape(one["experiment"])
-    picture = base64.b64encode(one["picture"]).decode()
+def _section(one: Summary, picture: bytes) -> str:
+    name = escape(one.experiment)
+    encoded = base64.b64encode(picture).decode()
     claims = "".join(
-        f'<tr><td class="verdict {escape(c["verdict"])}">{escape(c["verdict"])}</td>'
-        f'<td>{escape(c["statement"])}<div class="rule">{escape(c["rule"])}</div></td>'
-        f"<td>{escape(c['measured'])}</td></tr>"
-        for c in one["claims"]
+        f'<tr><td class="verdict {claim.verdict}">{claim.verdict}</td>'
+        f'<td>{escape(claim.statement)}<div class="rule">{escape(claim.rule)}</div></td>'
+        f"<td>{escape(claim.measured)}</td></tr>"
+        for claim in one.claims
     )
     settings = "".join(
         f"<tr><td><code>{escape(key)}</code></td><td>{escape(_plain(value))}</td></tr>"
-        for key, value in {**one["settings"], "seed": one["seed"]}.items()
+        for key, value in {**one.settings, "seed": one.seed}.items()
     )
-    versions = ", ".join(f"{key} {value}" for key, value in one["versions"].items())
-    return f"""<h2 id="{name}">{escape(one["title"])}</h2>
-<p>{escape(one["source"])}. Computed in {one["seconds"]:.1f} s.</p>
-<img alt="{escape(one["title"])}" src="data:image/png;base64,{picture}">
+    versions = ", ".join(f"{key} {value}" for key, value in one.versions.items())
+    return f"""<h2 id="{name}">{escape(one.title)}</h2>
+<p>{escape(one.source)}. Computed in {one.seconds:.1f} s of one core.</p>
+<img alt="{escape(one.title)}" src="data:image/png;base64,{encoded}">
 <div class="scroll"><table><thead><tr><th>verdict</th><th>claim, and the rule that decides it</th>
 <th>measured</th></tr></thead><tbody>{claims}</tbody></table></div>
 <details><summary>Settings and versions</summary><div class="scroll"><table>{settings}</table></div>
-<p>{escape(versions)}. Command: <code>{escape(one["command"])}</code></p></details>
+<p>{escape(versions)}. Command: <code>{escape(one.command)}</code></p></details>
 """
 
 

@@ -1,0 +1,367 @@
+"""Made-up results on which the claims of each experiment must hold, fail, or stay undecided.
+
+For each experiment `HOLDING` builds data, in the shape that `combine` gives, on which every claim
+holds. `FAILING` and `UNCLEAR` change that data so that one claim must fail or cannot be decided.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd.experiments import find
+from fhtd.experiments.complexity import backups
+from fhtd.experiments.experiment import Arrays
+
+RUNS = 8
+#: From -1 to 1 over the runs, with mean 0: a spread that leaves the mean in doubt.
+SPREAD = np.linspace(-1, 1, RUNS)
+
+Floats = npt.NDArray[np.float64]
+Change = Callable[[Arrays], None]
+
+
+def put(name: str, value: Any, at: Any = ...) -> Change:
+    """Set a part of one array."""
+
+    def change(data: Arrays) -> None:
+        data[name][at] = value
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    """One change after the other."""
+
+    def change(data: Arrays) -> None:
+        for one in changes:
+            one(data)
+
+    return change
+
+
+def baird() -> Arrays:
+    means = np.array([10.0, 5000.0, 2.0])[:, None] * np.ones(8)
+    near_zero = np.full((RUNS, 7), 1e-9)
+    return {
+        "step": np.array([1, 50, 100]),
+        "fhtd.mean": means,
+        "fhtd.final_values": near_zero.copy(),
+        "fhtd-random.final_values": near_zero.copy(),
+        "td.final_values": np.full((RUNS, 7), -1e12),
+    }
+
+
+BAIRD_FAILS: dict[str, list[Change]] = {
+    "converges": [
+        put("fhtd.final_values", -1.0, (3, 6)),  # one state of one run is enough
+        put("fhtd.final_values", np.nan, (0, 0)),
+    ],
+    "transient": [
+        put("fhtd.mean", 11.0, 1),  # no growth on the way
+        put("fhtd.mean", 11.0, (-1, 0)),  # one weight does not recover
+    ],
+    "td-diverges": [put("td.final_values", 12.0)],
+    "random-converges": [put("fhtd-random.final_values", 1.0, (7, 0))],
+}
+BAIRD_UNCLEAR: dict[str, list[Change]] = {
+    "td-diverges": [put("td.final_values", 12 * 10 ** (3 + 3 * SPREAD[:, None]))],
+}
+
+
+def maze(values: Mapping[str, float] | None = None, spread: float = 0.0) -> Arrays:
+    """At one step size as wanted, at others far worse; runs differ, alike in all arms."""
+    wanted = {"fhq-8": 200.0, "fhq-16": 100.0, "fhq-32": 120.0, "fhq-48": 130.0, "q-1": 150.0}
+    wanted |= {f"q-{discount}": 110.0 for discount in (0.875, 0.938, 0.969, 0.979)}
+    wanted |= values or {}
+    data = {}
+    for i, (arm, length) in enumerate(sorted(wanted.items())):
+        lengths = np.full((10, RUNS), 9000.0 if arm == "fhq-16" else 1000.0)
+        lengths[i % 10] = length + 80 * SPREAD + (spread * SPREAD if arm in (values or {}) else 0)
+        data[arm] = lengths
+    return data
+
+
+def becomes(build: Callable[..., Arrays], *options: Any, **more: Any) -> Change:
+    """Replace the data by what `build` gives."""
+    return lambda data: data.update(build(*options, **more))
+
+
+ALL_DISCOUNTS = ("q-0.875", "q-0.938", "q-0.969", "q-0.979")
+MAZE_FAILS: dict[str, list[Change]] = {
+    "too-short-is-poor": [becomes(maze, {"fhq-8": 90.0})],
+    "shorter-than-32": [becomes(maze, {"fhq-32": 90.0})],
+    "shorter-than-48": [becomes(maze, {"fhq-48": 90.0})],
+    "discounts-alike": [becomes(maze, {"q-0.938": 130.0}), becomes(maze, {"q-0.979": 90.0})],
+    "fhq-against-q": [
+        becomes(maze, dict.fromkeys(ALL_DISCOUNTS, 95.0)),
+        becomes(maze, {"q-0.969": 99.0}),  # the best discount is what counts
+    ],
+    "shorter-than-episode": [
+        becomes(maze, {"q-1": 105.0}),  # longer than FHQ takes, shorter than Q-learning does
+        becomes(maze, {"q-1": 90.0}),
+    ],
+    "optimal-length": [],  # from the oracle, not from data: see below
+}
+MAZE_UNCLEAR: dict[str, list[Change]] = {
+    "too-short-is-poor": [becomes(maze, {"fhq-8": 101.0}, spread=50)],
+    "shorter-than-32": [becomes(maze, {"fhq-32": 101.0}, spread=50)],
+    "shorter-than-48": [becomes(maze, {"fhq-48": 101.0}, spread=50)],
+    "discounts-alike": [becomes(maze, {"q-0.969": 121.0}, spread=20)],
+    "fhq-against-q": [becomes(maze, dict.fromkeys(ALL_DISCOUNTS, 101.0), spread=50)],
+    "shorter-than-episode": [becomes(maze, {"q-1": 111.0}, spread=50)],
+}
+
+
+def walk() -> Arrays:
+    """Horizon h falls to its level within about 5 h steps; TD is above all of them."""
+    steps, horizons = np.arange(1, 2001)[:, None], np.arange(1, 101)
+    fhtd = horizons / (horizons + 10) * (1 + 2 * np.exp(-steps / (5 * horizons)))
+    return {
+        "fhtd.mean": fhtd,
+        "fhtd.error": np.full(fhtd.shape, 0.01),
+        "td.mean": 1 + 2 * np.exp(-steps / 600),
+        "td.error": np.full((2000, 1), 0.01),
+    }
+
+
+def slow_horizon_5(data: Arrays) -> None:
+    data["fhtd.mean"][:, 4] = data["fhtd.mean"][:, 99] / 2
+
+
+WALK_FAILS: dict[str, list[Change]] = {
+    "short-plateau-early": [slow_horizon_5],
+    "approach-td": [
+        put("fhtd.mean", 0.1, (slice(None), 59)),  # horizon 60 is further from TD than 40
+        put("fhtd.mean", 2.0, (slice(None), 99)),  # the last one overshoots
+    ],
+    "no-crossing": [
+        put("fhtd.mean", 4.0, (1200, 50)),
+        both(put("fhtd.mean", 4.0, (0, 0)), put("fhtd.error", 0.0), put("td.error", 0.0)),
+    ],
+}
+
+
+def off_policyness() -> Arrays:
+    """Disagreement in half of the states, in the first 4 of 64 horizons only."""
+    agreement = np.ones((RUNS, 2, 64))
+    agreement[:, :, :4] = 0.5
+    return {"agreement": agreement}
+
+
+OFF_POLICYNESS_FAILS: dict[str, list[Change]] = {
+    # Each under one tie rule only.
+    "early-disagreement": [put("agreement", 0.5, (slice(None), rule)) for rule in (0, 1)],
+    "late-agreement": [put("agreement", 0.7, (slice(None), rule, 31)) for rule in (0, 1)],
+}
+OFF_POLICYNESS_UNCLEAR: dict[str, list[Change]] = {
+    # Half of the worlds disagree early only, half late only.
+    "early-disagreement": [
+        both(
+            put("agreement", 1.0, (slice(0, RUNS // 2), 0, slice(0, 4))),
+            put("agreement", 0.5, (slice(0, RUNS // 2), 0, slice(40, 44))),
+        )
+    ],
+    "late-agreement": [put("agreement", 0.9 + SPREAD / 10, (slice(None), 1, 31))],
+}
+
+
+def checkered(**changes: tuple[float, float]) -> Arrays:
+    """Errors (early, late) of arms at their best step size; knowing nothing would give about 7.
+
+    At the largest step size FHTD(lambda) diverges and n-step FHTD does not. Runs differ, alike in
+    all arms.
+    """
+    config = find("checkered-grid").config()
+    wanted = {f"n={n}": (0.3, 0.12) for n in config.backups}
+    wanted |= {f"lambda={decay:g}": (0.3, 0.12) for decay in config.lambdas}
+    wanted |= {"n=1": (0.4, 0.1), "n=32": (0.4, 0.2), "lambda=0": (0.4, 0.1)}
+    wanted |= {"lambda=1": (0.4, 0.2), "n=4": (0.2, 0.12), "lambda=0.75": (0.2, 0.12)}
+    wanted |= changes
+    data = {}
+    for i, (arm, errors) in enumerate(wanted.items()):
+        found = np.full((9, RUNS, 2), 0.9)
+        found[i % 8] = np.array(errors) + 0.05 * SPREAD[:, None]
+        if arm.startswith("lambda"):
+            found[-1] = np.inf
+        data[arm] = found
+    return data
+
+
+def unpaired(arm: str, early: float, late: float, spread: float) -> Change:
+    """The arm's best errors, with a spread of their own on top of the one that all share."""
+
+    def change(data: Arrays) -> None:
+        best = data[arm][:8].mean(axis=(1, 2)).argmin()
+        data[arm][best] = np.array([early, late]) + spread * SPREAD[:, None]
+
+    return change
+
+
+def stable_lambda(data: Arrays) -> None:
+    for arm, errors in data.items():
+        errors[-1] = 1000.0 if arm.startswith("n=") else 0.9
+
+
+def alike_at_large_steps(data: Arrays) -> None:
+    for errors in data.values():
+        errors[-1] = np.inf
+
+
+CHECKERED_FAILS: dict[str, list[Change]] = {
+    "intermediate-n": [
+        becomes(checkered, **{"n=1": (0.15, 0.1)}),
+        becomes(checkered, **{"n=32": (0.15, 0.2)}),
+    ],
+    "intermediate-lambda": [
+        becomes(checkered, **{"lambda=0": (0.15, 0.1)}),
+        becomes(checkered, **{"lambda=1": (0.15, 0.2)}),
+    ],
+    "one-step-catches-up": [
+        becomes(checkered, **{"n=1": (0.4, 0.2)}),  # still behind at the end
+        becomes(checkered, **{"n=1": (0.15, 0.1)}),  # never behind
+    ],
+    "lambda-less-stable": [stable_lambda],
+}
+CHECKERED_UNCLEAR: dict[str, list[Change]] = {
+    "intermediate-n": [unpaired("n=32", 0.21, 0.2, 0.15)],
+    "intermediate-lambda": [unpaired("lambda=0", 0.21, 0.1, 0.15)],
+    "one-step-catches-up": [unpaired("n=1", 0.21, 0.1, 0.15), unpaired("n=1", 0.4, 0.125, 0.1)],
+    "lambda-less-stable": [alike_at_large_steps],
+}
+
+
+def complexity(exponent: float = 2.0, root: float = 0.5) -> Arrays:
+    """Cost as the paper counts it, times a factor per repetition that all settings share."""
+    load = np.exp(SPREAD)[:, None]
+    data = {}
+    for horizon in (64, 256, 1024):
+        n = np.array(backups(horizon))
+        count = n - 1 + horizon / n
+        data[f"n-step-{horizon}"] = load * count / count.min() * horizon**root
+    data["lambda"] = load * np.array([32.0, 64, 128, 256, 512]) ** exponent
+    return data
+
+
+def cost_at(n: int, factor: float | Floats) -> Change:
+    """The cost of n for the longest horizon, relative to the cheapest."""
+
+    def change(data: Arrays) -> None:
+        times = data["n-step-1024"]
+        times[:, n] = times.min(axis=1) * factor
+
+    return change
+
+
+COMPLEXITY_FAILS: dict[str, list[Change]] = {
+    "intermediate-n-cheapest": [cost_at(0, 0.8), cost_at(-1, 0.8)],
+    "sublinear-in-horizon": [becomes(complexity, root=1.2)],
+    "lambda-quadratic": [becomes(complexity, exponent=1.0), becomes(complexity, exponent=3.0)],
+}
+COMPLEXITY_UNCLEAR: dict[str, list[Change]] = {
+    "intermediate-n-cheapest": [cost_at(0, 1 + SPREAD / 2), cost_at(-1, 1 + SPREAD / 2)],
+    "sublinear-in-horizon": [becomes(complexity, root=1 + SPREAD[:, None])],
+    "lambda-quadratic": [becomes(complexity, exponent=1.5 + SPREAD[:, None])],
+}
+
+
+WEIGHTINGS = ("exponential", "average", "hyperbolic", "arbitrary", "reward-scaled", "fourier")
+
+
+def weightings() -> Arrays:
+    """Errors that end at 1%, and a learned profile that is 1% too large."""
+    data: Arrays = {"step": np.array([1, 2, 3])}
+    for problem in ("checkered-grid", "random-walk"):
+        for name in WEIGHTINGS:
+            data[f"{problem}@{name}"] = np.array([0.9, 0.5, 0.01]) * np.ones((RUNS, 1))
+        exact = np.sin(np.arange(5 * 16)).reshape(5, 16)
+        data[f"{problem}.exact"] = exact
+        data[f"{problem}.profile"] = 1.01 * exact * np.ones((RUNS, 1, 1))
+    return data
+
+
+def profile_off_by(problem: str, share: float | Floats) -> Change:
+    def change(data: Arrays) -> None:
+        factor = 1 + np.asarray(share) * np.ones(RUNS)
+        data[f"{problem}.profile"] = factor[:, None, None] * data[f"{problem}.exact"]
+
+    return change
+
+
+WEIGHTINGS_FAILS: dict[str, list[Change]] = {
+    # On one of the two problems only.
+    f"learns-{name}": [
+        put(f"checkered-grid@{name}", 0.5, (slice(None), -1)),
+        put(f"random-walk@{name}", 0.5, (slice(None), -1)),
+    ]
+    for name in WEIGHTINGS
+} | {"knows-when": [profile_off_by("checkered-grid", 0.6), profile_off_by("random-walk", -0.6)]}
+WEIGHTINGS_UNCLEAR: dict[str, list[Change]] = {
+    f"learns-{name}": [put(f"random-walk@{name}", 0.15 + SPREAD / 10, (slice(None), -1))]
+    for name in WEIGHTINGS
+} | {"knows-when": [profile_off_by("random-walk", 0.25 + SPREAD / 5)]}
+
+
+def convergence() -> Arrays:
+    steps = find("convergence").config().steps
+    return {
+        "step": np.array([steps // 1000, steps // 100, steps]),
+        "distance": np.array([1.0, 0.5, 0.01])[:, None] * np.ones((4, RUNS, 3, 8)),
+        "td_eigenvalues": np.array([-0.2 + 1j, 0.5, 0]),
+        "fhtd_eigenvalues": np.array([0.1 + 1j, 0.5, -1e-17]),
+    }
+
+
+final = (slice(None), slice(None), -1)
+CONVERGENCE_FAILS: dict[str, list[Change]] = {
+    "reaches-equilibrium": [
+        put("distance", 0.2, final),
+        put("distance", 0.012, (slice(None), slice(None), 1)),  # near, but no longer approaching
+    ],
+    "td-unstable": [put("td_eigenvalues", 0.3, 0)],
+    "fhtd-stable": [put("fhtd_eigenvalues", -0.01 + 1j, 0)],
+}
+CONVERGENCE_UNCLEAR: dict[str, list[Change]] = {
+    "reaches-equilibrium": [
+        put("distance", 0.05 + 0.04 * SPREAD[:, None] * np.ones((4, RUNS, 8)), final)
+    ],
+}
+
+
+HOLDING: dict[str, Callable[[], Arrays]] = {
+    "baird": baird,
+    "slippery-maze": maze,
+    "random-walk": walk,
+    "off-policyness": off_policyness,
+    "checkered-grid": checkered,
+    "complexity": complexity,
+    "weightings": weightings,
+    "convergence": convergence,
+}
+FAILING = {
+    "baird": BAIRD_FAILS,
+    "slippery-maze": MAZE_FAILS,
+    "random-walk": WALK_FAILS,
+    "off-policyness": OFF_POLICYNESS_FAILS,
+    "checkered-grid": CHECKERED_FAILS,
+    "complexity": COMPLEXITY_FAILS,
+    "weightings": WEIGHTINGS_FAILS,
+    "convergence": CONVERGENCE_FAILS,
+}
+UNCLEAR = {
+    "baird": BAIRD_UNCLEAR,
+    "slippery-maze": MAZE_UNCLEAR,
+    "off-policyness": OFF_POLICYNESS_UNCLEAR,
+    "checkered-grid": CHECKERED_UNCLEAR,
+    "complexity": COMPLEXITY_UNCLEAR,
+    "weightings": WEIGHTINGS_UNCLEAR,
+    "convergence": CONVERGENCE_UNCLEAR,
+}
+#: Claims that hold or fail in every run, or are exact.
+DECIDED = {
+    "baird": {"converges", "transient", "random-converges"},
+    "slippery-maze": {"optimal-length"},
+    "random-walk": {"short-plateau-early", "approach-td", "no-crossing"},
+    "convergence": {"td-unstable", "fhtd-stable"},
+}

@@ -1,0 +1,323 @@
+"""The command line as a user meets it."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from commands import (
+    COMMAND,
+    LIMIT,
+    blocks_in,
+    fhtd,
+    finish,
+    group_of,
+    interrupt,
+    processor_seconds,
+    start,
+    wait_until,
+    workers_of,
+)
+from fhtd import __version__
+from fhtd.cli import main
+from fhtd.experiments import NAMES, find
+
+HEAVY = {"numba", "jax", "matplotlib", "gymnasium", "ray", "scipy", "pandas"}
+QUICK = ("off-policyness", "--scale", "smoke", "--runs", "3", "--horizon", "8")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """In this process: exit code, output and errors."""
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        code = int(end.code or 0)
+    return code, *capsys.readouterr()
+
+
+def words(text: str) -> str:
+    """Without boxes and line breaks."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+
+
+# Help.
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--help")
+    assert (code, err) == (0, "")
+    for command in ("list", "reproduce", "show", "report"):
+        assert re.search(rf"^  {command}  +\w", out, re.MULTILINE)
+    assert max(map(len, out.splitlines())) <= 100
+    assert run(capsys, "-h") == (code, out, err)
+    assert run(capsys)[:2] == (2, out)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"fhtd {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["list"], "what each shows"),
+        (["show"], "NAME Name of the experiment"),
+        (["report"], "--results PATH Folder of results. (default: runs)"),
+        (["reproduce"], "Reproduce several experiments, or all of them."),
+        (["reproduce", "all"], "--runs {None}|INT Number of runs instead of"),
+    ],
+)
+def test_help_of_a_command(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    code, out, err = run(capsys, *arguments, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"usage: fhtd {arguments[0]}")
+    assert says in words(out)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_is_a_flag_with_a_sentence(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    code, out, err = run(capsys, "reproduce", name, "--help")
+    assert (code, err) == (0, "")
+    experiment = find(name)
+    assert f"{experiment.title}: {experiment.shows}." in words(out)
+    for field in fields(experiment.config):
+        flag = field.name.replace("_", "-")
+        (sentence,) = re.findall(rf" --{flag} [^-]+? ([A-Z][^│]*?) \(default: ", words(out))
+        assert len(sentence) > 10
+    for flag in ("--scale {paper,smoke}", "--workers INT", "--seed INT", "--out PATH", "--force"):
+        assert flag in words(out)
+
+
+@pytest.mark.parametrize("statement", ["import fhtd", "from fhtd.cli import main; main(['-h'])"])
+def test_starting_loads_nothing_heavy(statement: str) -> None:
+    report = f"{statement}; import sys; print(*{HEAVY} & set(sys.modules), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", report], capture_output=True, text=True, timeout=LIMIT, check=True
+    )
+    assert done.stderr.split() == []
+
+
+# Mistakes.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("lst", "unknown command 'lst' (commands: list, reproduce,"),
+        ("list extra", "Unrecognized options: extra"),
+        ("reproduce", "name an experiment first, or all"),
+        ("reproduce --scale smoke baird", "name an experiment first, or all"),
+        ("reproduce bairt", "unknown experiment 'bairt'; did you mean 'baird'?"),
+        ("reproduce all bairt", "unknown experiment 'bairt'; did you mean 'baird'?"),
+        ("reproduce baird --steps x", "--steps: invalid literal for int() with base 10: 'x'"),
+        ("reproduce baird --steps", "Missing value for argument '--steps'"),
+        ("reproduce baird --stepz 3", "--stepz, 3; did you mean --steps?"),
+        ("reproduce baird --steps 0", "steps must be at least 1, got 0"),
+        ("reproduce baird --step-size nan", "step_size must be"),
+        ("reproduce baird --runs 99999999999999999999", "runs must be"),
+        ("reproduce baird --scale big", "Expected one of ('paper', 'smoke')"),
+        ("reproduce baird --workers 0", "workers must be at least 1, got 0"),
+        ("reproduce baird --seed -1", "seed must be at least 0, got -1"),
+        ("reproduce baird random-walk --steps 3", "Unrecognized options: --steps, 3"),
+        ("reproduce all --runs 0", "runs must be at least"),
+        ("reproduce slippery-maze --horizons 8 x", "--horizons: Could not find valid parse"),
+        ("reproduce slippery-maze --horizons 8", "horizons must"),
+        ("show", "Name of the experiment"),
+        ("show maze", "unknown experiment 'maze'; did you mean 'slippery-maze'?"),
+        ("report --results nowhere", "nowhere holds no results yet"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: str,
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("fhtd: ")
+    assert err.count("\n") == 1
+    assert says in err
+    assert not set(err) & set("│╭─")
+    assert not blocks_in(tmp_path / "runs"), "it has begun to compute"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("convergence --step-size 1000 --steps 2000", "use a smaller step_size"),
+        ("baird --steps 10 --horizon 1000000000000", "Unable to allocate"),
+    ],
+)
+def test_settings_that_turn_out_impossible_are_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: str, says: str
+) -> None:
+    code, out, err = run(
+        capsys, "reproduce", *arguments.split(), "--scale=smoke", "--workers=1", "--out", tmp_path
+    )
+    assert (code, out) == (2, "")
+    assert err.startswith("fhtd: ")
+    assert err.count("\n") == 1
+    assert says in err
+
+
+@pytest.mark.parametrize("environment", [{"COLUMNS": "30"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_a_mistake_is_one_line_on_any_terminal(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*COMMAND, "reproduce", "baird", "--stepz", "3"],
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", **environment},
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        b"fhtd: Unrecognized options: --stepz, 3; did you mean --steps? "
+        b"(see fhtd reproduce baird --help)\n"
+    )
+
+
+# Commands.
+
+
+def test_list_says_what_each_shows_and_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "list")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines[::2]] == list(NAMES)
+    for name, line, below in zip(NAMES, lines[::2], lines[1::2], strict=True):
+        experiment = find(name)
+        assert line.endswith(experiment.shows)
+        assert below.strip() == f"{experiment.source}; about {experiment.cost} on two cores"
+
+
+def test_reproduce_show_and_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "show", "off-policyness", "--out", tmp_path)
+    assert (code, err) == (0, "")
+    assert "  runs = 1000  (smoke: 20)\n      Random grid worlds (paper: 1,000).\n" in out
+    assert f"No results in {tmp_path} yet: fhtd reproduce off-policyness" in out
+
+    code, out, err = run(capsys, "reproduce", *QUICK, "--seed", 4, "--out", tmp_path)
+    assert (code, err) == (0, "")
+    assert out.startswith("off-policyness: 1 blocks in ")
+    assert out.endswith(f"report: {tmp_path.resolve()}/report.html\n")
+    verdicts = re.findall(r"^  [+x?] (holds|fails|inconclusive) +([a-z-]+): .*\d", out, re.M)
+    assert [claim for _, claim in verdicts] == ["early-disagreement", "late-agreement"]
+
+    code, out, err = run(capsys, "reproduce", *QUICK, "--seed", 4, "--out", tmp_path)
+    assert out.startswith("off-policyness: 1 kept; see ")
+
+    code, out, err = run(capsys, "show", "off-policyness", "--out", tmp_path)
+    assert (code, err) == (0, "")
+    assert "Last verdicts (seed 4, " in out
+    assert re.findall(r"^  [+x?] (holds|fails|inconclusive)", out, re.M) == [v for v, _ in verdicts]
+
+    (tmp_path / "report.html").unlink()
+    code, out, err = run(capsys, "report", "--results", tmp_path)
+    assert (code, out, err) == (0, f"{tmp_path.resolve()}/report.html\n", "")
+    assert 'id="off-policyness"' in (tmp_path / "report.html").read_text()
+
+
+def test_several_share_their_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = ["off-policyness", "baird", "off-policyness"]
+    code, out, err = run(
+        capsys, "reproduce", *names, "--scale=smoke", "--runs", 2, "--workers=1", "--out", tmp_path
+    )
+    assert (code, err) == (0, "")
+    assert re.findall(r"^[a-z-]+(?=: \d)", out, re.M) == ["off-policyness", "baird"]
+    assert {path.stem.rpartition(".")[2] for path in blocks_in(tmp_path)} == {"runs-0-1"}
+
+
+def test_a_damaged_result_is_named_and_computed_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    _, before, _ = run(capsys, "reproduce", *QUICK, "--out", tmp_path)
+    (path,) = blocks_in(tmp_path)
+    path.write_bytes(b"PK")
+    code, after, err = run(capsys, "reproduce", *QUICK, "--out", tmp_path)
+    assert code == 0
+    assert err.startswith(f"fhtd: {path} is damaged")
+    assert err.count("\n") == 1
+    assert after.splitlines()[1:] == before.splitlines()[1:]
+
+
+# Terminals, pipes and signals.
+
+
+def test_output_elsewhere_than_on_a_terminal_is_plain(tmp_path: Path) -> None:
+    done = fhtd("reproduce", *QUICK, "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
+
+
+def test_a_bar_on_the_terminal_leaves_results_in_the_file(tmp_path: Path) -> None:
+    """`fhtd reproduce NAME > file`: errors are a terminal, output is not."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    command = [*COMMAND, "reproduce", *QUICK, "--out", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment
+    ) as process:
+        out, _ = process.communicate(timeout=LIMIT)
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert process.returncode == 0
+    assert out.startswith("off-policyness: 1 blocks in ")
+    assert "late-agreement" in out
+    assert "\x1b" not in out
+    assert "off-policyness" in shown
+    assert "0/1" in shown
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    process = start("list")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait(LIMIT) == 141
+
+
+def assert_interrupted(process: subprocess.Popen[str], out: Path) -> None:
+    interrupt(process)
+    code, printed, errors = finish(process)
+    assert (code, printed) == (130, "")
+    assert errors == "fhtd: interrupted; finished blocks are kept, run again to go on\n"
+    wait_until(lambda: not group_of(process))
+    assert [path for path in out.rglob(".*") if path.is_file()] == []
+
+
+def test_ctrl_c_keeps_finished_blocks(tmp_path: Path) -> None:
+    command = ("reproduce", "weightings", "--scale=smoke", "--workers=1", "--out")
+    process = start(*command, tmp_path)
+    wait_until(lambda: blocks_in(tmp_path))
+    assert_interrupted(process, tmp_path)
+    assert blocks_in(tmp_path)
+
+
+def test_ctrl_c_ends_workers_at_once(tmp_path: Path) -> None:
+    """Each block would take an hour; a worker needs about a second to start."""
+    steps = 10**10
+    command = ("reproduce", "weightings", "--scale=smoke", "--steps", steps, "--workers=2", "--out")
+    process = start(*command, tmp_path)
+    wait_until(lambda: len(workers_of(process)) == 2)
+    workers = workers_of(process)
+    for worker in workers:  # however young, it leaves Ctrl-C to its parent
+        os.kill(worker, signal.SIGINT)
+    wait_until(lambda: all(processor_seconds(worker) >= 2 for worker in workers))
+    assert_interrupted(process, tmp_path)
