@@ -297,7 +297,7 @@ def assert_interrupted(process: subprocess.Popen[str], out: Path) -> None:
     interrupt(process)
     code, printed, errors = finish(process)
     assert (code, printed) == (130, "")
-    assert errors == "fhtd: interrupted; finished blocks are kept, run again to go on\n"
+    assert errors == "fhtd: interrupted; what is finished is kept, run again to go on\n"
     wait_until(lambda: not group_of(process))
     assert [path for path in out.rglob(".*") if path.is_file()] == []
 

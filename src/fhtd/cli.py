@@ -1,4 +1,4 @@
-"""The command line: `fhtd list`, `reproduce`, `show`, `report`.
+"""The command line: `fhtd list`, `reproduce`, `show`, `report`, `train`, `evaluate`, `record`.
 
 Heavy libraries are imported by the command that needs them, so that help is quick.
 """
@@ -17,13 +17,18 @@ from fhtd import __version__
 from fhtd.arguments import UserError, parse
 from fhtd.errors import DivergenceError
 
-_DESCRIPTION = """Fixed-horizon temporal-difference learning: reproduce the paper's results.
+_DESCRIPTION = """Fixed-horizon temporal-difference learning.
 
-commands:
+the paper's results:
   list        the experiments, what each shows and costs
   reproduce   run experiments and write pictures, tables and verdicts
   show        settings of an experiment, and its last verdicts
   report      one HTML page of all results
+
+deep agents (pip install 'fhtd[deep]'):
+  train       train DFHQ or DQN on a Gymnasium environment, or resume a run
+  evaluate    mean return of a trained agent
+  record      an episode as an animation, beside what the agent expects
 
 `fhtd COMMAND --help` explains a command; `fhtd reproduce NAME --help` its settings.
 """
@@ -86,6 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "reproduce": _reproduce,
         "show": _show,
         "report": _report,
+        "train": _deep("train"),
+        "evaluate": _deep("evaluate"),
+        "record": _deep("record"),
     }
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_DESCRIPTION, end="")
@@ -108,9 +116,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"fhtd: {_one_line(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("fhtd: interrupted; finished blocks are kept, run again to go on", file=sys.stderr)
+        print("fhtd: interrupted; what is finished is kept, run again to go on", file=sys.stderr)
         return 130
     return 0
+
+
+def _deep(name: str) -> Callable[[list[str]], None]:
+    """A command for deep agents, whose libraries are an extra."""
+
+    def run(arguments: list[str]) -> None:
+        try:
+            from fhtd import deep_commands
+        except ModuleNotFoundError as error:
+            if error.name is not None and error.name.startswith("fhtd"):
+                raise
+            raise UserError(f"{error.name} is not installed: pip install 'fhtd[deep]'") from None
+        command: Callable[[list[str]], None] = getattr(deep_commands, name)
+        command(arguments)
+
+    return run
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,20 +1,33 @@
 """The commands for deep agents: `fhtd train`, `evaluate` and `record`."""
 
 import dataclasses
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from fhtd import checks
+from fhtd.arguments import parse
+
+# Small networks are fastest on one thread; a choice of the user's own comes first.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+# Pictures are drawn without a window.
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
     """Options of a training run, besides the agent's settings."""
 
-    environment: tyro.conf.Positional[str | None] = None
+    environment: Annotated[
+        tyro.conf.Positional[str | None], tyro.conf.arg(metavar="ENVIRONMENT")
+    ] = None
     """Id of a Gymnasium environment."""
     resume: Path | None = None
     """Continue the run in this folder; nothing else may be given but --tensorboard."""
@@ -38,7 +51,7 @@ class Options:
 class Evaluate:
     """Evaluate the agent of a training run: mean return with its interval over episodes."""
 
-    folder: tyro.conf.Positional[Path]
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Folder of the run."""
     episodes: int = 30
     """Episodes to run."""
@@ -52,7 +65,7 @@ class Evaluate:
 class Record:
     """Record one episode as an animated GIF: the frames beside the value estimates over time."""
 
-    folder: tyro.conf.Positional[Path]
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Folder of the run."""
     out: Path | None = None
     """File to write; default: episode.gif in the folder."""
@@ -80,7 +93,7 @@ def train(arguments: list[str]) -> None:
         frozen=True,
     )
     kind.__doc__ = "Train a deep agent on any Gymnasium environment with discrete actions."
-    parsed: Any = tyro.cli(kind, prog="fhtd train", args=arguments)
+    parsed = parse(kind, "fhtd train", arguments)
     options: Options = parsed.options
     if options.resume is not None:
         allowed = dataclasses.replace(
@@ -129,28 +142,23 @@ def _changed(settings: Any) -> dict[str, Any]:
     }
 
 
-def _progress(done: int, total: int) -> Any:
+@contextmanager
+def _progress(done: int, total: int) -> Iterator[Any]:
     """A live bar on a terminal, nothing elsewhere."""
-    from contextlib import contextmanager
+    if not sys.stderr.isatty():
+        yield lambda frames: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
 
-    @contextmanager
-    def bar() -> Any:
-        if not sys.stderr.isatty():
-            yield lambda frames: None
-            return
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("training", total=total, completed=done)
-            yield lambda frames: progress.update(task, completed=frames)
-
-    return bar()
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("training", total=total, completed=done)
+        yield lambda frames: progress.update(task, completed=frames)
 
 
 def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
-    parsed = tyro.cli(Evaluate, prog="fhtd evaluate", args=arguments)
+    parsed = parse(Evaluate, "fhtd evaluate", arguments)
     from fhtd import training
     from fhtd.statistics import Interval
 
@@ -165,7 +173,7 @@ def evaluate(arguments: list[str]) -> None:
 
 def record(arguments: list[str]) -> None:
     """Write an animation of one episode."""
-    parsed = tyro.cli(Record, prog="fhtd record", args=arguments)
+    parsed = parse(Record, "fhtd record", arguments)
     from fhtd import training
     from fhtd.recording import record_episode
 

@@ -182,7 +182,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             "Early on the weights grow as TD's do, because every horizon starts from the same "
             "weights; then FHTD recovers.",
             "holds if the largest mean weight on the way is over 10 times the largest first one "
-            "and the last is below it, fails otherwise",
+            "and the last is no larger than that, fails otherwise",
             f"largest first weight {begun:.3g}, on the way {peak:.3g}, at the end {ends:.3g}",
             truth_of(bool(peak > 10 * begun and ends <= begun)),
         ),

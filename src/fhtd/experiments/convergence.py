@@ -69,7 +69,7 @@ class Config:
     @classmethod
     def smoke(cls) -> "Config":
         """Few worlds, shorter."""
-        return cls(runs=4, worlds=2, steps=300_000)
+        return cls(runs=4, worlds=3, steps=300_000)
 
 
 def world(
@@ -185,11 +185,13 @@ def plot(config: Config, data: Arrays) -> "Figure":
 
 def claims(config: Config, data: Arrays) -> list[Claim]:
     """Convergence to the equilibrium, and the signs of the eigenvalues."""
-    final = data["distance"][:, :, -1, -1].reshape(-1)
+    # Runs in one MDP are alike: the unit is the mean over each MDP's runs.
+    distance = data["distance"][..., -1].mean(axis=1)
     # From a hundredth of the steps to the end.
     start = int(np.searchsorted(data["step"], config.steps // 100))
-    shrink = Interval.of(final / data["distance"][:, :, start, -1].reshape(-1))
-    reached = Interval.of(final)
+    shrink = Interval.of(distance[:, -1] / distance[:, start])
+    reached = Interval.of(distance[:, -1])
+    n_runs = data["distance"].shape[1]
     td, fhtd = data["td_eigenvalues"].real.min(), data["fhtd_eigenvalues"].real.min()
     tiny = 1e-12
     return [
@@ -200,7 +202,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             "distance of the final horizon's action values from the equilibrium's, relative to "
             "their size; holds if its 95% interval lies below 0.05 and that of its ratio to the "
             "distance after a hundredth of the steps below 0.5, fails if above",
-            f"distance {reached}, ratio {shrink}, over {len(final)} runs in {config.worlds} MDPs",
+            f"distance {reached}, ratio {shrink}, over {config.worlds} MDPs of {n_runs} runs each",
             worst([below(reached, 0.05), below(shrink, 0.5)]),
         ),
         Claim(

@@ -64,7 +64,7 @@ class Config:
     @classmethod
     def smoke(cls) -> "Config":
         """Few runs, shorter."""
-        return cls(runs=4, steps=300_000)
+        return cls(runs=4, steps=150_000)
 
 
 def weighting(config: Config, name: str) -> Weighting:

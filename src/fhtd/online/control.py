@@ -69,14 +69,18 @@ class ControlLearner(Learner):
 
     def act(self, observation: Any) -> int:
         """An epsilon-greedy action for the final horizon; ties are broken at random."""
+        self._check_real()
         epsilon = rate_at("epsilon", self.epsilon, self.step, 1)
         if epsilon and self._rng.random() < epsilon:
             return int(self._rng.integers(self.n_actions))
         return int(self._rng.choice(self._greedy(observation)))
 
-    def _greedy(self, observation: Any) -> npt.NDArray[np.intp]:
+    def _check_real(self) -> None:
         if self.weighting.is_complex:
             raise ValueError("weighting is complex, and complex values have no greedy action")
+
+    def _greedy(self, observation: Any) -> npt.NDArray[np.intp]:
+        self._check_real()
         indices, values = self.features.active(observation)
         final = self.weights[:, indices, -1] @ values
         return np.flatnonzero(final == final.max())
