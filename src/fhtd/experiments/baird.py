@@ -144,11 +144,13 @@ def plot(config: Config, data: Arrays) -> "Figure":
         "td": "TD on the same experience",
         "fhtd-random": "FHTD, random first weights",
     }
+    rows = style.thin(len(data["step"]))
+    steps = data["step"][rows]
     for panel, arm in zip(axes[0], ARMS, strict=True):
-        mean, error = data[f"{arm}.mean"], data[f"{arm}.error"]
+        mean, error = data[f"{arm}.mean"][rows], data[f"{arm}.error"][rows]
         for i in range(mean.shape[1]):
-            style.line(panel, data["step"], mean[:, i], error[:, i], f"$w_{i + 1}$", i, width=0.9)
-        panel.set_yscale("symlog", linthresh=10)
+            style.line(panel, steps, mean[:, i], error[:, i], f"$w_{i + 1}$", i, width=0.9)
+        panel.set_yscale("symlog", linthresh=1e4 if arm == "td" else 10)
         style.label(panel, titles[arm], "step", "weight (symmetric log scale)", columns=2)
     return figure
 
@@ -206,11 +208,12 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """The curves of all three arms."""
-    table: Arrays = {"step": data["step"]}
+    rows = style.thin(len(data["step"]))
+    table: Arrays = {"step": data["step"][rows]}
     for arm in ARMS:
         for i in range(data[f"{arm}.mean"].shape[1]):
-            table[f"{arm}.w{i + 1}"] = data[f"{arm}.mean"][:, i]
-            table[f"{arm}.w{i + 1}.standard_error"] = data[f"{arm}.error"][:, i]
+            table[f"{arm}.w{i + 1}"] = data[f"{arm}.mean"][rows, i]
+            table[f"{arm}.w{i + 1}.standard_error"] = data[f"{arm}.error"][rows, i]
     return {"weights": table}
 
 

@@ -101,19 +101,19 @@ def plot(config: Config, data: Arrays) -> "Figure":
     """Learning curves of a range of horizons, short to long, and TD's."""
     figure, axes = style.panels(1, 1, width=5.6, height=3.8)
     panel = axes[0, 0]
-    steps = np.arange(1, config.steps + 1)
+    rows = style.thin(config.steps)
     shown = [h for h in (1, 2, 5, 10, 20, 40, 60, 80, 100) if h <= config.horizon]
     for i, h in enumerate(shown):
         style.line(
             panel,
-            steps,
-            data["fhtd.mean"][:, h - 1],
-            data["fhtd.error"][:, h - 1],
+            rows + 1,
+            data["fhtd.mean"][rows, h - 1],
+            data["fhtd.error"][rows, h - 1],
             f"FHTD, h = {h}",
             0,
             shade=i / max(1, len(shown) - 1),
         )
-    style.line(panel, steps, data["td.mean"][:, 0], data["td.error"][:, 0], "TD", 2)
+    style.line(panel, rows + 1, data["td.mean"][rows, 0], data["td.error"][rows, 0], "TD", 2)
     panel.set_ylim(bottom=0)
     style.label(panel, "19-state random walk", "step", "root-mean-square error", columns=2)
     return figure
