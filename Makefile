@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench bench-deep format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -26,8 +26,17 @@ format: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/online.py
 
+bench-deep: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[peers]"
+	$(BIN)/python benchmarks/deep.py
+
 demo: $(INSTALLED)
 	$(BIN)/fhtd reproduce all
+	$(BIN)/fhtd train CartPole-v1 --frames 15000 --horizon 32 --hidden 64 64 --optimiser adam \
+		--learning-rate 1e-3 --learning-starts 500 --epsilon-frames 4000 --epsilon-final 0.05 \
+		--out runs/cartpole
+	$(BIN)/fhtd evaluate runs/cartpole
 
 clean:
 	rm -rf $(VENV) .numba_cache

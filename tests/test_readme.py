@@ -16,6 +16,7 @@ SHORTER = {
     "range(50_000)": "range(2_000)",
     "total_timesteps=100_000": "total_timesteps=500",
     "runs=100": "runs=2",
+    "agent.learn(15_000": "agent.learn(300",
 }
 
 
@@ -30,7 +31,7 @@ def test_snippets_run(number, capsys, monkeypatch, tmp_path):
 
 
 def test_there_are_snippets():
-    assert len(SNIPPETS) == 3
+    assert len(SNIPPETS) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)
