@@ -130,7 +130,8 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
             lambda_=self.lambda_,
             **self._coefficients(),
             decays=with_column_zero(self.lambda_ * self.weighting.bootstraps),
-            **self._scratch("following", "error", "spare"),
+            is_constant=bool(np.all(self.weighting.bootstraps == self.weighting.bootstraps[0])),
+            **self._scratch("following", "error"),
             window_ratios=np.ones(self.weighting.horizon),
             **self._window(self.weighting.horizon),
         )

@@ -27,9 +27,10 @@ class Traces(NamedTuple):
     lambda_: float
     #: lambda d_h.
     decays: Array
+    #: The decay is the same for every horizon.
+    is_constant: bool
     following: Array
     error: Array
-    spare: Array
     window_indices: Array
     window_values: Array
     window_ratios: Array
@@ -67,12 +68,19 @@ def _advance(cursor: Array, horizon: int) -> int:
     return newest
 
 
+@compiled
+def _add_shifted(weights: Array, row: int, factor: float, error: Array, i: int) -> None:
+    """weights[row, h] += factor error[h - i] for h > i."""
+    target, source = weights[row, i:], error[: error.shape[0] - i]
+    for h in range(1, source.shape[0]):
+        target[h] += factor * source[h]
+
+
 @inlined
 def traces_update(state: Traces, seen: Transition, step_size: float, _second: float) -> float:
     """w^(h+i) += alpha delta^h rho_t [prod_{j=1..i} lambda d_{h+j} rho_{t-j}] phi_{t-i}."""
-    weights, decays = state.weights, state.decays
-    error, spare = state.error, state.spare
-    horizons = error.shape[0]
+    weights, error, decays = state.weights, state.error, state.decays
+    window_indices, window_values = state.window_indices, state.window_values
     size = state.window_ratios.shape[0]
     slot = _advance(state.cursor, size)
     keep_active(state.window_indices, state.window_values, slot, seen)
@@ -83,7 +91,8 @@ def traces_update(state: Traces, seen: Transition, step_size: float, _second: fl
     one_step_errors(
         error, seen.reward, state.following, seen.terminated, state.rewards, state.bootstraps, 1
     )
-    factor = step_size * seen.ratio
+    # The decay may be complex, and the factor then is.
+    factor = step_size * seen.ratio * (decays[0] * 0 + 1)
     probe = add_rows(weights, 0, seen.indices, seen.values, seen.row, factor, error, 1, seen.watch)
     for i in range(1, state.cursor[0]):
         slot -= 1
@@ -92,19 +101,18 @@ def traces_update(state: Traces, seen: Transition, step_size: float, _second: fl
         factor *= state.window_ratios[slot]
         if factor == 0 or state.lambda_ == 0:
             break
-        for h in range(i + 1, horizons):
-            spare[h] = decays[h] * error[h - 1]
-        error, spare = spare, error
+        if state.is_constant and not seen.watch:
+            # One decay for all horizons goes into the factor, and the errors stay where they are.
+            factor *= decays[1]
+            for k in range(window_indices.shape[1]):
+                gain = factor * window_values[slot, k]
+                _add_shifted(weights, window_indices[slot, k], gain, error, i)
+            continue
+        # From the last horizon down, each reads only what is not yet written.
+        for h in range(error.shape[0] - 1, i, -1):
+            error[h] = decays[h] * error[h - 1]
         probe += add_rows(
-            weights,
-            0,
-            state.window_indices,
-            state.window_values,
-            slot,
-            factor,
-            error,
-            i + 1,
-            seen.watch,
+            weights, 0, window_indices, window_values, slot, factor, error, i + 1, seen.watch
         )
     if seen.terminated or seen.truncated:
         state.cursor[0] = 0
@@ -157,12 +165,11 @@ def control_traces_update(
         if slot < 0:
             slot = size - 1
         alive = False
-        for h in range(i + 1, horizons):
-            spare[h] = decays[h] * state.window_greedy[after, h - 1] * error[h - 1]
-            alive |= spare[h] != 0
+        for h in range(horizons - 1, i, -1):
+            error[h] = decays[h] * state.window_greedy[after, h - 1] * error[h - 1]
+            alive |= error[h] != 0
         if not alive:
             break
-        error, spare = spare, error
         probe += add_rows(
             weights,
             state.window_actions[slot] * state.n_features,
