@@ -113,7 +113,7 @@ def main() -> None:
         return
     found: dict[str, list[dict[str, float]]] = {case: [] for case in CASES}
     for _ in range(arguments.repetitions):
-        for case in CASES:
+        for case, title in CASES.items():
             done = subprocess.run(
                 [sys.executable, __file__, "--measure", case],
                 env=os.environ | ONE_THREAD,
@@ -122,7 +122,7 @@ def main() -> None:
                 check=False,
             )
             if done.returncode:
-                print(f"{CASES[case]}: not measured ({done.stderr.strip().splitlines()[-1]})")
+                print(f"{title}: not measured ({done.stderr.strip().splitlines()[-1]})")
                 continue
             found[case].append(json.loads(done.stdout.splitlines()[-1]))
     median = {
@@ -133,8 +133,9 @@ def main() -> None:
     print(f"{'':26} frames/s   x SB3   first update   peak memory")
     base = median.get("sb3-dqn", {}).get("frames_per_second", float("nan"))
     for case, row in median.items():
+        speed = row["frames_per_second"]
         print(
-            f"{CASES[case]:26} {row['frames_per_second']:8.0f} {row['frames_per_second'] / base:7.2f}"
+            f"{CASES[case]:26} {speed:8.0f} {speed / base:7.2f}"
             f" {row['seconds_to_first_update']:12.1f} s {row['peak_megabytes']:10.0f} MB"
         )
     rate = {case: row["frames_per_second"] for case, row in median.items()}
