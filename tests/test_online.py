@@ -12,6 +12,7 @@ from fhtd import (
     Features,
     FHQLambda,
     FHTDLambda,
+    FixedHorizonMC,
     Linear,
     NStepFHTD,
     QLearning,
@@ -353,8 +354,12 @@ def test_complex_values_have_no_greedy_action():
         QLearning(TABLE, 2, 0.5j).update(0, 0, 1.0, 1)
 
 
-def test_memory_of_a_one_step_learner_is_its_weights_and_a_few_rows():
+@pytest.mark.parametrize(
+    "build",
+    [FHTD, FixedHorizonMC, lambda f, w: NStepFHTD(f, w, 50), lambda f, w: FHTDLambda(f, w, 0.5)],
+)
+def test_memory_is_the_weights_and_a_few_rows(build):
     horizon, n_states = 200, 300
-    learner = FHTD(Features.tabular(n_states), Weighting.exponential(horizon))
+    learner = build(Features.tabular(n_states), Weighting.exponential(horizon))
     held = sum(field.nbytes for field in learner._state if isinstance(field, np.ndarray))
-    assert held <= learner._state.weights.nbytes + 5 * 8 * (horizon + 1)
+    assert held <= learner._state.weights.nbytes + 10 * 8 * (horizon + 1)

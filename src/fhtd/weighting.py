@@ -56,6 +56,12 @@ class Weighting:
         """Whether values under this weighting are complex (so that they have no maximum)."""
         return bool(np.issubdtype(self.dtype, np.complexfloating))
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether c and d are the same for every horizon, as under exponential discounting."""
+        c, d = self.rewards, self.bootstraps
+        return bool(np.all(c == c[0]) and np.all(d == d[0]))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Weighting):
             return NotImplemented
@@ -111,9 +117,9 @@ class Weighting:
         horizon = checks.integer("horizon", horizon, self.horizon)
         if horizon == self.horizon:
             return self
-        c, d = self.rewards, self.bootstraps
-        if np.all(c == c[0]) and np.all(d == d[0]) and self.horizon > 1:
-            return Weighting(np.full(horizon, c[0]), np.full(horizon, d[0]))
+        if self.is_constant and self.horizon > 1:
+            c, d = self.rewards[0], self.bootstraps[0]
+            return Weighting(np.full(horizon, c), np.full(horizon, d))
         if self.horizon > 1 and self == Weighting.average(self.horizon):
             return Weighting.average(horizon)
         raise ValueError(

@@ -49,11 +49,10 @@ class FHTD(PredictionLearner, FixedHorizonLearner):
         super().__init__(features, weighting, horizons, step_size=step_size, **options)
 
     def _build_state(self, weights: npt.NDArray[Any]) -> OneStep:
-        c, d = self.weighting.rewards, self.weighting.bootstraps
         return OneStep(
             weights=weights,
             shift=1,
-            is_constant=bool(np.all(c == c[0]) and np.all(d == d[0])),
+            is_constant=self.weighting.is_constant,
             **self._coefficients(),
             **self._scratch("following", "error"),
         )
@@ -130,7 +129,7 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
             lambda_=self.lambda_,
             **self._coefficients(),
             decays=with_column_zero(self.lambda_ * self.weighting.bootstraps),
-            is_constant=bool(np.all(self.weighting.bootstraps == self.weighting.bootstraps[0])),
+            is_constant=self.weighting.is_constant,
             **self._scratch("following", "error"),
             window_ratios=np.ones(self.weighting.horizon),
             **self._window(self.weighting.horizon),
@@ -153,11 +152,13 @@ class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
         super().__init__(features, weighting, horizons, step_size=step_size, **options)
 
     def _build_state(self, weights: npt.NDArray[Any]) -> MonteCarlo:
-        horizon = self.weighting.horizon
+        horizon, is_constant = self.weighting.horizon, self.weighting.is_constant
+        columns = 1 if is_constant else horizon + 1
         return MonteCarlo(
             weights=weights,
             **self._coefficients(),
-            returns=np.zeros((horizon + 1, horizon + 1), self.weighting.dtype),
+            is_constant=is_constant,
+            returns=np.zeros((horizon + 1, columns), self.weighting.dtype),
             products=np.ones(horizon + 1),
             **self._scratch("error"),
             window_rewards=np.zeros(horizon),

@@ -16,7 +16,10 @@ class MonteCarlo(NamedTuple):
     weights: Array
     rewards: Array
     bootstraps: Array
-    #: [m, h]: returns of the state m steps before the end; row and column 0 stay 0.
+    #: c and d are the same for every horizon.
+    is_constant: bool
+    #: [m, h]: returns of the state m steps before the end; row and column 0 stay 0. Where c and d
+    #: are constant, horizons beyond the end have one return, and there is one column.
     returns: Array
     products: Array
     error: Array
@@ -62,6 +65,8 @@ def _update_cut_short(state: MonteCarlo, step_size: float, watch: bool) -> float
     # Row m: the returns of the state m steps before the end, from those of the state after it.
     for m in range(1, pending + 1):
         reward = state.window_rewards[slot]
+        if state.is_constant:
+            returns[m, 0] = state.rewards[1] * reward + state.bootstraps[1] * returns[m - 1, 0]
         for h in range(1, returns.shape[1]):
             returns[m, h] = state.rewards[h] * reward + state.bootstraps[h] * returns[m - 1, h - 1]
         product *= state.window_ratios[slot]
@@ -72,7 +77,7 @@ def _update_cut_short(state: MonteCarlo, step_size: float, watch: bool) -> float
         slot = slot + 1 if slot + 1 < size else 0
         read_rows(weights, 0, indices, values, slot, error)
         for h in range(m + 1, error.shape[0]):
-            error[h] = returns[m, h] - error[h]
+            error[h] = returns[m, 0 if state.is_constant else h] - error[h]
         factor = step_size * state.products[m]
         probe += add_rows(weights, 0, indices, values, slot, factor, error, m + 1, watch)
     return probe
