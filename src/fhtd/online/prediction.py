@@ -88,10 +88,8 @@ class NStepFHTD(PredictionLearner, FixedHorizonLearner):
             bootstraps[m] = bootstraps[m - 1] * np.where(h >= m, d, 1)
         alike = (rewards == rewards[:, -1:]).all(axis=0)
         shared_from = len(h) + 1
-        # Sharing one sum pays off only where it is longer than a single product.
-        if n > 1:
-            while shared_from > 1 and alike[shared_from - 2]:
-                shared_from -= 1
+        while shared_from > 1 and alike[shared_from - 2]:
+            shared_from -= 1
         return NStep(
             weights=weights,
             rewards=with_column_zero(rewards),

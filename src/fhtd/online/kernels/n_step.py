@@ -35,44 +35,36 @@ class NStep(NamedTuple):
 
 
 @compiled
-def _sum_rewards(state: NStep, oldest: int, available: int) -> None:
-    """error[j] = sum of the available rewards of each column's target."""
+def _sum_rewards(state: NStep, oldest: int, available: int) -> tuple[float, float]:
+    """error[j] = sum of the available rewards of each column's target.
+
+    Returns the products of their importance ratios: of those that the earliest horizon sums, and
+    of all. Only the earliest can sum fewer than n.
+    """
     n, columns = state.rewards.shape
     error, rewards = state.error, state.rewards
     last = columns - 1
-    alone = min(state.shared_from, columns)
-    error[:] = 0
+    alone = state.shared_from
+    for j in range(columns):
+        error[j] = 0
+    total = error[0]
+    early = product = 1.0
     slot = oldest
     for k in range(available):
         reward = state.window_rewards[slot]
-        for j in range(1, alone):
-            error[j] += rewards[k, j] * reward
-        if alone < columns:
-            error[last] += rewards[k, last] * reward
-        slot += 1
-        if slot == n:
-            slot = 0
-    for j in range(alone, last):
-        error[j] = error[last]
-
-
-@compiled
-def _weigh_by_ratios(state: NStep, oldest: int, available: int) -> None:
-    """Multiply each error by the product of the importance ratios of the rewards it sums."""
-    n, columns = state.rewards.shape
-    product = early = 1.0
-    slot = oldest
-    for k in range(available):
+        total += rewards[k, last] * reward
         product *= state.window_ratios[slot]
-        # Only the earliest horizon can sum fewer than n rewards.
         if k < state.lengths[1]:
             early = product
+        for j in range(1, alone):
+            error[j] += rewards[k, j] * reward
         slot += 1
         if slot == n:
             slot = 0
-    state.error[1] *= early
-    for j in range(2, columns):
-        state.error[j] *= product
+    shared = error[alone:]
+    for j in range(shared.shape[0]):
+        shared[j] = total
+    return early, product
 
 
 @compiled
@@ -87,22 +79,31 @@ def _back_up_oldest(
     if oldest < 0:
         oldest += n
     indices, values = state.window_indices, state.window_values
-    _sum_rewards(state, oldest, available)
+    early, product = _sum_rewards(state, oldest, available)
     read_rows(state.weights, 0, indices, values, oldest, value)
     if terminated:
         for j in range(1, columns):
             error[j] -= value[j]
-    elif available == n or shift == 0:
+    elif shift == 0:
         for j in range(1, columns):
-            error[j] += state.bootstraps[available, j] * following[j - shift] - value[j]
+            error[j] += state.bootstraps[available, j] * following[j] - value[j]
+    elif available == n:
+        # Written out: an index that might be negative keeps a loop from being vectorised.
+        for j in range(1, columns):
+            error[j] += state.bootstraps[n, j] * following[j - 1] - value[j]
     else:
         # A time limit: the shorter horizon that a target would need is not learned, but the
         # earliest horizon may have all its rewards and needs none.
         for j in range(1, columns):
             error[j] = error[j] - value[j] if state.lengths[j] <= available else error[j] * 0
-    _weigh_by_ratios(state, oldest, available)
+    factor = step_size * product
+    if early != product:
+        factor = step_size
+        error[1] *= early
+        for j in range(2, columns):
+            error[j] *= product
     state.cursor[0] = available - 1
-    return add_rows(state.weights, 0, indices, values, oldest, step_size, error, 1, watch)
+    return add_rows(state.weights, 0, indices, values, oldest, factor, error, 1, watch)
 
 
 @inlined
