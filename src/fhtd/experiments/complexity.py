@@ -36,7 +36,7 @@ class Config:
     """Repetitions of each measurement."""
     horizons: tuple[int, ...] = (64, 256, 1024)
     """Final horizons H of n-step FHTD, powers of two."""
-    lambda_horizons: tuple[int, ...] = (32, 64, 128, 256, 512)
+    lambda_horizons: tuple[int, ...] = (32, 64, 128, 256, 512, 1024)
     """Final horizons H of FHTD(lambda)."""
     steps: int = 100_000
     """Steps of n-step FHTD in one measurement; FHTD(lambda) takes fewer, as it costs more."""
