@@ -1,6 +1,6 @@
 """What the paper's experiments would take in plain Python: extrapolated from a slice of each.
 
-The slice runs `tests/reference.py`, the naive loops of the pseudocode, on a few hundred transitions;
+The slice runs `tests/reference.py`, the naive loops of the pseudocode, on some hundred transitions;
 its time per transition is multiplied by the transitions at the paper's scale. Measuring errors,
 which the experiments also do, is left out, in favour of plain Python. Our time is the core time of
 the committed results, measuring included.
