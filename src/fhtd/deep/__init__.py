@@ -1,6 +1,6 @@
 """Deep fixed-horizon learning in JAX: DFHQ, DQN from the same parts, and DFHTD."""
 
-from fhtd.deep.agent import DFHQ, DQN
+from fhtd.deep.agents import DFHQ, DQN
 from fhtd.deep.backup import Backup
 from fhtd.deep.prediction import DFHTD
 from fhtd.deep.settings import Settings

@@ -1,12 +1,12 @@
-"""DFHQ and DQN: the same agent with different backups, in a Gymnasium environment."""
+"""A deep agent: act, learn, predict, evaluate, save and load in a Gymnasium environment."""
 
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -17,11 +17,11 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.deep import checkpoint, learning, networks, optimisers
 from fhtd.deep.backup import Backup
+from fhtd.deep.episodes import Episode, Step, another, make
 from fhtd.deep.replay import Replay
 from fhtd.deep.settings import Settings
 from fhtd.deep.spaces import Encoder
 from fhtd.errors import DivergenceError
-from fhtd.weighting import Weighting
 
 
 class DeepAgent:
@@ -34,9 +34,9 @@ class DeepAgent:
         self.seed = checks.integer("seed", seed, 0)
         self.settings = settings
         self.backup = backup
-        self.environment = _make(environment)
+        self.environment = make(environment)
         self.environments = [self.environment]
-        self.environments += [_another(self.environment) for _ in range(settings.n_envs - 1)]
+        self.environments += [another(self.environment) for _ in range(settings.n_envs - 1)]
         self.encoder = Encoder(self.environment)
         #: Frames and finished episodes so far, of all environments together.
         self.frames = self.episodes = 0
@@ -52,7 +52,7 @@ class DeepAgent:
             len(self.environments),
         )
         self._functions, self._state = self._build()
-        self._episodes: list[_Episode] = []
+        self._episodes: list[Episode] = []
 
     def _build(self) -> tuple[learning.Functions, learning.State]:
         settings, size = self.settings, self.backup.size
@@ -232,13 +232,13 @@ class DeepAgent:
         self._learn(before)
         return finished
 
-    def _begin(self, i: int) -> "_Episode":
+    def _begin(self, i: int) -> Episode:
         """Start environment i's next episode from a seed of its own: it can be started again."""
         key = (2, i, self._counts[i])
         seed = int(np.random.SeedSequence(self.seed, spawn_key=key).generate_state(1)[0] >> 1)
         raw, info = self.environments[i].reset(seed=seed)
         observation = self.encoder.encode(raw, f"observation at frame {self.frames}")
-        return _Episode(observation, self.encoder.mask_of(info))
+        return Episode(observation, self.encoder.mask_of(info))
 
     def _cut_episodes(self) -> None:
         """End the episodes under way where they are, and begin the next ones.
@@ -276,7 +276,7 @@ class DeepAgent:
     def load(cls, path: str | PathLike[str], environment: Any = None) -> Self:
         """Read what `save` wrote; the environment is made by its saved id, or given."""
         manifest, arrays = checkpoint.read(Path(path))
-        kinds = {kind.__name__: kind for kind in (DFHQ, DQN)}
+        kinds = {kind.__name__: kind for kind in DeepAgent.__subclasses__()}
         try:
             kind = kinds[manifest["class"]]
             if not issubclass(kind, cls):
@@ -370,7 +370,7 @@ class DeepAgent:
         training environment, or the one given.
         """
         episodes = checks.integer("episodes", episodes, 1)
-        world = _another(self.environment) if environment is None else _make(environment)
+        world = another(self.environment) if environment is None else make(environment)
         try:
             runs = [
                 [step.reward for step in self.episode(world, epsilon=epsilon, seed=seed + i)]
@@ -381,7 +381,7 @@ class DeepAgent:
                 world.close()
         return np.array([sum(rewards) for rewards in runs])
 
-    def episode(self, environment: Any, *, epsilon: float = 0.0, seed: int = 0) -> Iterator["Step"]:
+    def episode(self, environment: Any, *, epsilon: float = 0.0, seed: int = 0) -> Iterator[Step]:
         """The steps of one episode in the given environment, as they happen."""
         epsilon = checks.real("epsilon", epsilon, 0, 1)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
@@ -408,98 +408,3 @@ class DeepAgent:
             "infinite horizon" if math.isinf(last) else f"{self.backup.size} horizons to {last:g}"
         )
         return f"{type(self).__name__}({what}, {self.frames} frames, {asdict(self.settings)})"
-
-
-class Step(NamedTuple):
-    """One step of an episode: what was seen, expected, done and received."""
-
-    observation: Any
-    #: (actions, horizons).
-    values: npt.NDArray[np.float32]
-    action: int
-    reward: float
-    terminated: bool
-
-
-class _Episode:
-    """The episode under way."""
-
-    def __init__(self, observation: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> None:
-        self.observation = observation
-        self.mask = mask
-        self.greedy = 0
-        self.total = 0.0
-        self.length = 0
-
-
-def _make(environment: Any) -> Any:
-    if isinstance(environment, str):
-        import gymnasium
-
-        return gymnasium.make(environment)
-    if not hasattr(environment, "step") or not hasattr(environment, "observation_space"):
-        raise TypeError(
-            f"environment must be a Gymnasium environment or its id, got {environment!r}"
-        )
-    return environment
-
-
-def _another(environment: Any) -> Any:
-    """A second environment like this one."""
-    if getattr(environment, "spec", None) is None:
-        raise ValueError("environment has no spec to make another from: give one to evaluate in")
-    import gymnasium
-
-    return gymnasium.make(environment.spec)
-
-
-class DFHQ(DeepAgent):
-    """Deep fixed-horizon Q-learning: every horizon an output over shared hidden layers."""
-
-    def __init__(
-        self,
-        environment: Any,
-        *,
-        weighting: Weighting | None = None,
-        seed: int = 0,
-        settings: Settings | None = None,
-        **changes: Any,
-    ) -> None:
-        """`weighting` replaces the exponential one that `horizon` and `discount` give."""
-        if weighting is not None:
-            if {"horizon", "discount"} & set(changes):
-                raise ValueError("give either a weighting, or horizon and discount")
-            if weighting.is_complex:
-                raise ValueError("weighting must be real: complex values have no greedy action")
-            changes["horizon"] = weighting.horizon
-        chosen = replace(settings or Settings(), **changes)
-        self.weighting = weighting or Weighting.exponential(chosen.horizon, chosen.discount)
-        backup = Backup.fixed_horizons(self.weighting, chosen.n_step, chosen.horizons)
-        super().__init__(environment, backup, seed, chosen)
-
-    def final_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """The weighting's last row: the rewards of the next H steps."""
-        return np.asarray(self.weighting.coefficients()[-1, :length])
-
-
-class DQN(DeepAgent):
-    """Deep Q-learning from the same parts: one output that bootstraps from itself."""
-
-    def __init__(
-        self,
-        environment: Any,
-        *,
-        seed: int = 0,
-        settings: Settings | None = None,
-        **changes: Any,
-    ) -> None:
-        for name in ("horizon", "horizons"):
-            if name in changes:
-                raise ValueError(f"{name} is not a setting of DQN, which has no horizon")
-        chosen = replace(settings or Settings(), **changes)
-        backup = Backup.infinite_horizon(chosen.discount, chosen.n_step)
-        super().__init__(environment, backup, seed, chosen)
-
-    def final_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """Powers of the discount, to the end of the episode."""
-        return np.asarray(self.settings.discount ** np.arange(length))

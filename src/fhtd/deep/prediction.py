@@ -14,7 +14,7 @@ from jax import Array
 
 from fhtd import checks
 from fhtd.deep import networks, optimisers
-from fhtd.deep.agent import _make
+from fhtd.deep.episodes import make
 from fhtd.deep.replay import check_memory
 from fhtd.deep.settings import Settings
 from fhtd.deep.spaces import Encoder
@@ -75,7 +75,7 @@ class DFHTD:
             self.settings.horizon, self.settings.discount
         )
         self.seed = checks.integer("seed", seed, 0)
-        self.environment = _make(environment)
+        self.environment = make(environment)
         self.encoder = Encoder(self.environment)
         self.policy = _as_policy("policy", policy)
         self.behaviour = self.policy if behaviour is None else _as_policy("behaviour", behaviour)
