@@ -76,7 +76,7 @@ class DeepAgent:
             optimiser,
             settings,
             jnp.asarray(self._acting_weights(), jnp.float32),
-            jnp.asarray(self._loss_weights(), jnp.float32),
+            jnp.asarray(settings.importance(size), jnp.float32),
         )
         has_target = settings.target_update_interval > 1
         state = learning.State(
@@ -97,14 +97,6 @@ class DeepAgent:
         if acting == "mean":
             return np.full(size, 1 / size)
         return checks.array("acting", acting, (size,))
-
-    def _loss_weights(self) -> npt.NDArray[np.float64]:
-        if self.settings.loss_weights is None:
-            return np.ones(self.backup.size)
-        weights = checks.array("loss_weights", self.settings.loss_weights, (self.backup.size,))
-        if np.any(weights < 0) or not weights.sum() > 0:
-            raise ValueError("loss_weights must be at least 0 and not all 0")
-        return np.asarray(weights / weights.mean())
 
     @property
     def horizons(self) -> npt.NDArray[np.float64]:

@@ -118,7 +118,7 @@ class DFHTD:
             settings.optimiser, settings.learning_rate, settings.max_grad_norm
         )
         c, d = jnp.asarray(weighting.rewards), jnp.asarray(weighting.bootstraps)
-        importance = jnp.asarray(_importance(settings, weighting.horizon), jnp.float32)
+        importance = jnp.asarray(settings.importance(weighting.horizon), jnp.float32)
 
         def values(parameters: Any, observations: Array) -> Array:
             """(batch, cumulants, horizons); the second half of complex outputs is imaginary."""
@@ -244,13 +244,6 @@ class DFHTD:
 
 def _reward(observation: Any, action: int, reward: float, following: Any, info: Any) -> float:
     return reward
-
-
-def _importance(settings: Settings, horizon: int) -> npt.NDArray[np.float64]:
-    if settings.loss_weights is None:
-        return np.ones(horizon)
-    weights = checks.array("loss_weights", settings.loss_weights, (horizon,))
-    return np.asarray(weights / weights.mean())
 
 
 def _as_policy(name: str, policy: Any) -> Policy:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+import numpy.typing as npt
+
 from fhtd import checks
 from fhtd.deep.networks import Initialisation
 from fhtd.deep.optimisers import Name as Optimiser
@@ -96,3 +99,12 @@ class Settings:
             raise ValueError(f"acting must be final, mean or weights, got {self.acting!r}")
         if self.double and self.target_update_interval == 1:
             raise ValueError("double needs a target network: give target_update_interval above 1")
+
+    def importance(self, size: int) -> npt.NDArray[np.float64]:
+        """`loss_weights` for so many horizons, scaled to a mean of 1."""
+        if self.loss_weights is None:
+            return np.ones(size)
+        weights = checks.array("loss_weights", self.loss_weights, (size,))
+        if np.any(weights < 0) or not weights.sum() > 0:
+            raise ValueError("loss_weights must be at least 0 and not all 0")
+        return np.asarray(weights / weights.mean())

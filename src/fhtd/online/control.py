@@ -75,6 +75,9 @@ class ControlLearner(Learner):
             return int(self._rng.integers(self.n_actions))
         return int(self._rng.choice(self._greedy(observation)))
 
+    def _first_greedy(self, observation: Any) -> int:
+        return int(self._greedy(observation)[0])
+
     def _check_real(self) -> None:
         if self.weighting.is_complex:
             raise ValueError("weighting is complex, and complex values have no greedy action")
@@ -96,9 +99,7 @@ class ControlLearner(Learner):
 
         A batch of observations gives an array of actions.
         """
-        choose: Callable[[Any], int] = self.act
-        if deterministic:
-            choose = lambda one: int(self._greedy(one)[0])  # noqa: E731
+        choose = self._first_greedy if deterministic else self.act
         if np.ndim(observation) == len(self.features.observation_shape):
             return choose(observation), state
         return np.array([choose(one) for one in observation]), state

@@ -157,13 +157,16 @@ class Learner(ABC):
         finite = learn(self._state, seen, step_size, second)
         self.step += 1
         if not finite:
-            raise self._divergence()
+            raise self.divergence(self._state.weights, self.step)
 
-    def _divergence(self) -> DivergenceError:
-        columns = np.flatnonzero(~np.isfinite(self._state.weights).all(axis=0))
+    def divergence(
+        self, weights: npt.NDArray[Any], step: int, run: int | None = None
+    ) -> DivergenceError:
+        """The error that names the first horizon whose weights are not finite."""
+        columns = np.flatnonzero(~np.isfinite(weights).all(axis=0))
         # Secondary weights (TDC) may fail first; they belong to the only value there is.
         horizon = self.horizons[columns[0] - 1] if len(columns) else math.inf
-        return DivergenceError(type(self).__name__, self.step, float(horizon))
+        return DivergenceError(type(self).__name__, step, float(horizon), run)
 
     def _read(self, observation: Any) -> npt.NDArray[Any]:
         indices, values = self.features.active(observation)

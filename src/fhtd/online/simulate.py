@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks, policy
-from fhtd.errors import DivergenceError
 from fhtd.features import StateFeatures
 from fhtd.mdp import FiniteMDP
 from fhtd.online.control import ControlLearner
@@ -312,10 +311,7 @@ class _Task:
             watched = plan._replace(watch=True, record_at=plan.record_at[:0])
             one = slice(done, done + 1) if spread else slice(0, 1)
             simulate_block(state, world, watched, record, initial[one], randoms[done : done + 1])
-            broken = np.flatnonzero(~np.isfinite(state.weights).all(axis=0))
-            horizon = learner.horizons[broken[0] - 1] if len(broken) else np.inf
-            step = int(record.steps[0])
-            raise DivergenceError(type(learner).__name__, step, float(horizon), block[done])
+            raise learner.divergence(state.weights, int(record.steps[0]), block[done])
         return record
 
 
