@@ -13,7 +13,8 @@ from typing import Any
 from fhtd.executors import Task, execute
 from fhtd.experiments import style
 from fhtd.experiments.experiment import Arrays, Claim, Experiment, Verdict
-from fhtd.results import Key, Store, command, versions, write_atomically
+from fhtd.files import write_atomically
+from fhtd.results import Key, Store, command, versions
 
 _SUMMARY = "summary.json"
 

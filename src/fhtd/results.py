@@ -23,6 +23,7 @@ import numpy as np
 
 import fhtd
 from fhtd.experiments.experiment import Arrays, Experiment
+from fhtd.files import write_atomically
 
 _MANIFEST = "manifest"
 
@@ -110,23 +111,6 @@ def _unpack(key: Key, content: bytes) -> tuple[Arrays, float]:
     if manifest["arrays"] != sorted(arrays):
         raise ValueError("arrays are missing")
     return arrays, float(manifest["seconds"])
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place, then rename it, so that it is whole or absent."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        # A full disk does not say which file it was.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def versions() -> dict[str, str]:
