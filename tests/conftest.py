@@ -14,6 +14,12 @@ _sources = sorted((ROOT / "src/fhtd/online").rglob("*.py"))
 _digest = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:16]
 os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _digest)
 
+# One thread to a test process: JAX's own threads only get into each other's way.
+os.environ.setdefault("NPROC", "1")
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+
 settings.register_profile(
     "repeatable",
     derandomize=True,

@@ -154,4 +154,4 @@ def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]]
     """
     arrays, structure = eqx.partition(network, eqx.is_array)
     leaves, tree = jax.tree.flatten(arrays)
-    return tuple(leaves), lambda leaves: eqx.combine(tree.unflatten(leaves), structure)
+    return tuple(leaves), lambda leaves: eqx.combine(jax.tree.unflatten(tree, leaves), structure)

@@ -96,6 +96,8 @@ class Experiment:
     extent: tuple[str, ...] = ("runs",)
     #: It measures time, so nothing else should run beside it.
     needs_quiet: bool = False
+    #: Too long to be part of `all`.
+    takes_hours: bool = False
     #: Blocks take so long that they keep checkpoints.
     resumable: bool = False
     #: The experiment whose blocks it reads, where it is not its own.

@@ -15,6 +15,8 @@ WINDOW = 10
 EPISODE_FRAMES = 5_000
 #: Evaluation episodes are cut where Gymnasium cuts them by default.
 EVALUATION_FRAMES = 1_000
+#: Mean targets beyond this are no estimate of anything: good landings bring about 300.
+SENSELESS = 1_000.0
 _CHECKPOINT_EVERY = 50_000
 _STATISTICS_EVERY = 10_000
 
@@ -163,3 +165,39 @@ def run_name(arm: str, run: int) -> str:
 def blocks_of(arms: Sequence[str], runs: int) -> list[str]:
     """All arms' first runs before any arm's second, so that few runs are already a comparison."""
     return [run_name(arm, run) for run in range(runs) for arm in arms]
+
+
+def points(frames: int) -> npt.NDArray[np.int64]:
+    """Frames at which curves are drawn: at most 500, evenly, the last included."""
+    count = min(frames, 500)
+    return np.linspace(frames / count, frames, count).astype(np.int64)
+
+
+def areas(data: Arrays, arm: str) -> npt.NDArray[np.float64]:
+    """Mean over frames of each run's curve."""
+    return np.asarray(data[f"{arm}.curves"].mean(axis=1))
+
+
+def senseless(one: Arrays) -> int:
+    """Frame at which a run's mean target had first lost all sense, or -1."""
+    bad = np.flatnonzero(~(np.abs(one["mean_target"]) <= SENSELESS))
+    if len(bad):
+        return int(one["statistics_frame"][bad[0]])
+    return int(one["divergence"][0])
+
+
+def resampled_spread(curves: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Standard deviation over runs, averaged over frames: as it is, then for resampled runs.
+
+    The same resamplings for arms of equally many runs, so that they stay paired.
+    """
+    rng = np.random.default_rng(0)
+    chosen = [np.arange(len(curves)), *rng.integers(len(curves), size=(2_000, len(curves)))]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.array([curves[rows].std(axis=0, ddof=1).mean() for rows in chosen])
+
+
+def title(arm: str, between: str = ", ") -> str:
+    """An arm in words."""
+    algorithm, _, discount = arm.partition("-")
+    return f"{algorithm.upper()}{between}$\\gamma$ = {discount}"
