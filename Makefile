@@ -40,4 +40,4 @@ demo: $(INSTALLED)
 	$(BIN)/fhtd evaluate runs/cartpole
 
 clean:
-	rm -rf $(VENV) .numba_cache
+	rm -rf $(VENV) .numba_cache .jax_cache

@@ -113,14 +113,11 @@ def plot(config: Config, data: Arrays) -> "Figure":
         style.label(panel, f"{landing.title(arm)}: an episode", "step", "value of the action taken")
         for panel, field in ((axes[1, 0], "bias"), (axes[1, 1], "error")):
             runs = data[f"{arm}.{field}"] / data[f"{arm}.spread"]
-            colour = style.COLOURS[i]
-            panel.plot(np.full(len(runs), i), runs, style.MARKERS[i], color=colour, alpha=0.6)
+            landing.dots(panel, i, runs, landing.title(arm))
     for panel, word in ((axes[1, 0], "Bias"), (axes[1, 1], "Root-mean-square error")):
-        panel.set_title(f"{word} of each of {config.runs} runs", fontsize=10)
-        panel.set_xticks([0, 1], [landing.title(arm, "\n") for arm in arms(config)])
-        panel.set_ylabel("standard deviations of the returns")
+        title = f"{word} of each of {config.runs} runs"
+        style.label(panel, title, "runs, by arm", "standard deviations of the returns")
         panel.axhline(0, color="#888888", linewidth=0.8)
-        panel.margins(x=0.4)
     return figure
 
 

@@ -41,6 +41,7 @@ class Config:
         checks.integer("frames", self.frames, 1)
         checks.integer("horizon", self.horizon, 1)
         checks.real("discount", self.discount, 0, 1)
+        landing.check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
         for name, known in (
             ("optimisers", (*_OPTIMISERS, "adam")),
             ("initialisations", ("glorot", "torch")),
@@ -52,7 +53,7 @@ class Config:
     @classmethod
     def smoke(cls) -> "Config":
         """Two short runs of small networks."""
-        return cls(runs=2, frames=1_500, horizon=8, hidden=(32, 32))
+        return cls(runs=2, frames=1_200, horizon=8, hidden=(16, 16), optimisers=("rmsprop-torch",))
 
 
 def arms(config: Config) -> list[str]:

@@ -1,12 +1,18 @@
 """Deep agents in LunarLander: one run of an arm, and what the figures read off many."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fhtd.experiments.experiment import Arrays, Scratch
+from fhtd import checks
+from fhtd.experiments import style
+from fhtd.experiments.experiment import MOST_RUNS, Arrays, Scratch
+from fhtd.statistics import Statistics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ENVIRONMENT = "LunarLander-v3"
 #: Episodes that a point of a learning curve is the mean of (paper: 10).
@@ -19,6 +25,14 @@ EVALUATION_FRAMES = 1_000
 SENSELESS = 1_000.0
 _CHECKPOINT_EVERY = 50_000
 _STATISTICS_EVERY = 10_000
+
+
+def check_each(name: str, values: Sequence[Any], check: Callable[[str, Any], object]) -> None:
+    """Refuse an empty setting, or one with a bad value."""
+    if not values:
+        raise ValueError(f"{name} must not be empty")
+    for value in values:
+        check(name, value)
 
 
 def train(
@@ -164,6 +178,7 @@ def run_name(arm: str, run: int) -> str:
 
 def blocks_of(arms: Sequence[str], runs: int) -> list[str]:
     """All arms' first runs before any arm's second, so that few runs are already a comparison."""
+    checks.integer("runs", runs, 1, MOST_RUNS)
     return [run_name(arm, run) for run in range(runs) for arm in arms]
 
 
@@ -201,3 +216,21 @@ def title(arm: str, between: str = ", ") -> str:
     """An arm in words."""
     algorithm, _, discount = arm.partition("-")
     return f"{algorithm.upper()}{between}$\\gamma$ = {discount}"
+
+
+def dots(axes: "Axes", index: int, runs: npt.NDArray[np.float64], label: str) -> None:
+    """One arm's runs side by side, with their mean and its standard error."""
+    colour = style.COLOURS[index]
+    places = index + np.linspace(-0.25, 0.25, len(runs)) if len(runs) > 1 else [index]
+    axes.plot(places, runs, style.MARKERS[index], color=colour, alpha=0.7, label=label)
+    found = Statistics.of(runs)
+    reach = np.nan_to_num(found.standard_error)
+    axes.fill_between(
+        [index - 0.35, index + 0.35],
+        found.mean - reach,
+        found.mean + reach,
+        color=colour,
+        alpha=0.2,
+        linewidth=0,
+    )
+    axes.set_xticks([])

@@ -53,13 +53,13 @@ class Config:
         checks.integer("evaluation_episodes", self.evaluation_episodes, 1)
         checks.real("evaluation_epsilon", self.evaluation_epsilon, 0, 1)
         checks.positive("learning_rate", self.learning_rate)
-        for discount in self.discounts:
-            checks.real("discounts", discount, 0, 1)
+        landing.check_each("discounts", self.discounts, lambda n, v: checks.real(n, v, 0, 1))
+        landing.check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
 
     @classmethod
     def smoke(cls) -> "Config":
         """Two short runs of small networks."""
-        return cls(runs=2, frames=3_000, horizon=8, hidden=(32, 32), evaluation_episodes=2)
+        return cls(runs=2, frames=1_500, horizon=8, hidden=(16, 16), evaluation_episodes=2)
 
 
 def arms(config: Config) -> list[str]:
@@ -114,8 +114,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     for i, arm in enumerate(arms(config)):
         found = Statistics.of(data[f"{arm}.curves"])
         style.line(curves, data["frame"], found.mean, found.standard_error, landing.title(arm), i)
-        runs = landing.areas(data, arm)
-        areas.plot(np.full(len(runs), i), runs, style.MARKERS[i], color=style.COLOURS[i], alpha=0.6)
+        landing.dots(areas, i, landing.areas(data, arm), landing.title(arm))
     style.label(
         curves,
         f"LunarLander, {config.runs} runs an arm",
@@ -124,10 +123,9 @@ def plot(config: Config, data: Arrays) -> "Figure":
     )
     low = min(data[f"{arm}.curves"].mean(axis=0).min() for arm in arms(config))
     curves.set_ylim(max(low, -600.0), None)
-    areas.set_title("Area under the curve of each run", fontsize=10)
-    areas.set_xticks(range(len(arms(config))), [landing.title(a, "\n") for a in arms(config)])
-    areas.set_ylabel("mean over frames")
-    areas.margins(x=0.15)
+    style.label(
+        areas, "Area under the curve of each run", "runs, by arm", "mean return over all frames"
+    )
     return figure
 
 
