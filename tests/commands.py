@@ -30,18 +30,18 @@ def start(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def finish(process: subprocess.Popen[str], limit: float = LIMIT) -> tuple[int, str, str]:
     """Exit code, output and errors."""
     try:
-        out, err = process.communicate(timeout=LIMIT)
+        out, err = process.communicate(timeout=limit)
     finally:
         process.kill()
     return process.returncode, out, err
 
 
-def wait_until(condition: Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], object], limit: float = LIMIT) -> None:
     """Look every few milliseconds."""
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.003)

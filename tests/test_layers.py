@@ -22,7 +22,7 @@ LAYERS = (
     {"deep"},
     {"envs"},
     {"experiments"},
-    {"results", "executors", "reproduction", "report", "training", "recording"},
+    {"results", "executors", "cluster", "reproduction", "report", "training", "recording"},
     {"arguments", "terminal", "deep_commands", "cli"},
 )
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}

@@ -102,3 +102,15 @@ def frozen(value: npt.NDArray[Any]) -> npt.NDArray[Any]:
     result = np.array(value, order="C")
     result.setflags(write=False)
     return result
+
+
+def free_memory() -> int | None:
+    """Bytes of memory available, or None where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None

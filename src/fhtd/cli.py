@@ -42,6 +42,8 @@ class Common:
     """The paper's scale, or one small enough to try in seconds."""
     workers: int = os.cpu_count() or 1
     """Processes to spread the work over."""
+    ray: str | None = None
+    """Address of a Ray cluster to send the work to instead, or auto for the one here."""
     seed: int = 0
     """Seed of all runs; run i draws from SeedSequence(seed, spawn_key=(i,))."""
     out: Path = Path("runs")
@@ -180,6 +182,7 @@ def _reproduce(arguments: list[str]) -> None:
         seed=_at_least("seed", common.seed, 0),
         workers=_at_least("workers", common.workers, 1),
         force=common.force,
+        address=common.ray,
     )
 
 

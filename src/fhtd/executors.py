@@ -1,4 +1,4 @@
-"""The one way to run many blocks: in this process, or spread over spawned local processes."""
+"""The one way to run many blocks: in this process, over spawned local ones, or on a cluster."""
 
 import json
 import multiprocessing
@@ -6,15 +6,16 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fhtd.experiments.experiment import Arrays
+from fhtd.checks import free_memory
+from fhtd.experiments.experiment import Arrays, Scratch
 from fhtd.files import write_atomically
 
 
@@ -55,25 +56,92 @@ class WorkerDiedError(ChildProcessError):
     """A worker process ended without a result."""
 
 
+@dataclass
+class Tally:
+    """How many blocks are being computed, and how many could not be."""
+
+    running: int = 0
+    failed: int = 0
+
+
 def compute(task: Task) -> tuple[Arrays, float]:
     """The block's arrays, and the seconds they took."""
+    return compute_with(task, LocalScratch(task.scratch))
+
+
+def compute_with(task: Task, scratch: Scratch) -> tuple[Arrays, float]:
+    """The same, with the checkpoint elsewhere."""
     from fhtd.experiments import find
 
     begun = time.perf_counter()
     experiment = find(task.experiment)
-    more = (LocalScratch(task.scratch),) if experiment.resumable else ()
+    more = (scratch,) if experiment.resumable else ()
     arrays = experiment.run(task.config, task.seed, task.block, *more)
     return arrays, time.perf_counter() - begun
 
 
 def execute(
-    tasks: Sequence[Task], workers: int
+    tasks: Sequence[Task],
+    workers: int,
+    *,
+    address: str | None = None,
+    tally: Tally | None = None,
+    changed: Callable[[], None] = lambda: None,
 ) -> Generator[tuple[Task, Arrays, float], None, None]:
-    """Results as they come. With one worker, in this process and in order."""
-    if workers == 1 or len(tasks) <= 1:
-        for task in tasks:
-            yield task, *compute(task)
-        return
+    """Results as they come. With one worker, in this process and in order.
+
+    With an `address`, on that Ray cluster instead. A block that raises does not stop the others,
+    unless the first few all do; its error is raised when the others are done.
+    """
+    tally = tally or Tally()
+    if address is not None and tasks:
+        from fhtd.cluster import execute_on_ray
+
+        results: Any = execute_on_ray(tasks, address, tally, changed)
+    elif workers == 1 or len(tasks) <= 1:
+        results = _execute_here(tasks, tally, changed)
+    else:
+        results = _execute_in_processes(tasks, workers, tally, changed)
+    errors: list[Exception] = []
+    succeeded = 0
+    with closing(results):
+        for task, outcome in results:
+            if isinstance(outcome, Exception):
+                errors.append(outcome)
+                tally.failed += 1
+                changed()
+                if not succeeded and len(errors) >= _HOPELESS:
+                    break
+            else:
+                succeeded += 1
+                yield task, *outcome
+    if errors:
+        raise errors[0]
+
+
+#: So many failures before any success: the others would only take time to fail.
+_HOPELESS = 3
+#: A result, or why there is none.
+Outcome = tuple[Arrays, float] | Exception
+
+
+def _execute_here(
+    tasks: Sequence[Task], tally: Tally, changed: Callable[[], None]
+) -> Generator[tuple[Task, Outcome], None, None]:
+    for task in tasks:
+        tally.running = 1
+        changed()
+        try:
+            outcome: Outcome = compute(task)
+        except Exception as error:
+            outcome = error
+        tally.running = 0
+        yield task, outcome
+
+
+def _execute_in_processes(
+    tasks: Sequence[Task], workers: int, tally: Tally, changed: Callable[[], None]
+) -> Generator[tuple[Task, Outcome], None, None]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(tasks)), context, initializer=_prepare_worker)
     try:
@@ -83,11 +151,17 @@ def execute(
             # No more in flight than workers and a spare each: results are kept as they arrive.
             while waiting and len(running) < 2 * workers:
                 task = waiting.pop()
-                with _interrupts_held():
+                with _interrupts_held(), _one_thread_each():
                     running[pool.submit(compute, task)] = task
+            tally.running = min(len(running), workers)
+            changed()
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                yield running.pop(future), *future.result()
+                error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    raise error
+                task = running.pop(future)
+                yield task, error if isinstance(error, Exception) else future.result()
     except BrokenProcessPool:
         raise WorkerDiedError(
             "a worker process died (out of memory?); finished blocks are kept, run again to go on"
@@ -97,6 +171,30 @@ def execute(
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def check_memory(workers: int, megabytes: int) -> None:
+    """Refuse more workers than there is memory for."""
+    free = free_memory()
+    if free is not None and workers * megabytes * 2**20 > free:
+        fit = max(1, int(free / (megabytes * 2**20)))
+        raise ValueError(
+            f"workers must be at most {fit} here, got {workers}: each takes about {megabytes} MB, "
+            f"and {free / 2**20:.0f} MB are free"
+        )
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes born within use one thread of the libraries that would take all."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    absent = [name for name in names if name not in os.environ]
+    os.environ |= dict.fromkeys(absent, "1")
+    try:
+        yield
+    finally:
+        for name in absent:
+            del os.environ[name]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fhtd.executors import Task, execute
+from fhtd.executors import Tally, Task, check_memory, execute
 from fhtd.experiments import style
 from fhtd.experiments.experiment import Arrays, Claim, Experiment, Verdict
 from fhtd.files import write_atomically
@@ -66,6 +66,16 @@ class Outcome:
     blocks: int
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far the blocks of an experiment are."""
+
+    done: int
+    running: int
+    failed: int
+    total: int
+
+
 def reproduce(
     experiment: Experiment,
     config: Any,
@@ -74,12 +84,13 @@ def reproduce(
     seed: int = 0,
     workers: int = 1,
     force: bool = False,
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    address: str | None = None,
+    advance: Callable[[Progress], None] = lambda progress: None,
     warn: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
     """Run the blocks that the store lacks and write the results to `out`/<name>.
 
-    `advance(done, total)` is told of every finished block.
+    With an `address`, on that Ray cluster. `advance` is told of every change.
     """
     store = Store(out / "raw", warn)
     names = experiment.blocks(config)
@@ -91,17 +102,29 @@ def reproduce(
         if kept is not None:
             results[name], took[name] = kept
     missing = [name for name in names if name not in results]
-    advance(len(results), len(names))
+    tally = Tally()
+
+    def changed() -> None:
+        advance(Progress(len(results), tally.running, tally.failed, len(names)))
+
+    changed()
     begun = time.perf_counter()
     tasks = [
         Task(experiment.name, config, seed, name, store.scratch(keys[name])) for name in missing
     ]
+    alone = experiment.needs_quiet
+    workers = 1 if alone else min(workers, max(len(tasks), 1))
+    if address is None:
+        check_memory(workers, experiment.megabytes)
+    finished = execute(
+        tasks, workers, address=None if alone else address, tally=tally, changed=changed
+    )
     # Closed at once on an error, so that no worker outlives it.
-    with closing(execute(tasks, 1 if experiment.needs_quiet else workers)) as finished:
+    with closing(finished):
         for task, arrays, seconds in finished:
             store.write(keys[task.block], arrays, seconds)
             results[task.block], took[task.block] = arrays, seconds
-            advance(len(results), len(names))
+            changed()
     elapsed = time.perf_counter() - begun if missing else 0.0
     # In the order of the blocks, whatever order they came in.
     data = experiment.combine(config, {name: results[name] for name in names})

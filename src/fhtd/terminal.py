@@ -10,13 +10,19 @@ from typing import Any
 
 from fhtd.experiments.experiment import Experiment
 from fhtd.files import write_atomically
-from fhtd.reproduction import Outcome, Summary, reproduce
+from fhtd.reproduction import Outcome, Progress, Summary, reproduce
 
 _SIGNS = {"holds": "+", "fails": "x", "inconclusive": "?"}
 
 
 def reproduce_all(
-    work: Sequence[tuple[Experiment, Any]], *, out: Path, seed: int, workers: int, force: bool
+    work: Sequence[tuple[Experiment, Any]],
+    *,
+    out: Path,
+    seed: int,
+    workers: int,
+    force: bool,
+    address: str | None = None,
 ) -> None:
     """Reproduce one experiment after the other, then write the report."""
     _check_writable(out)
@@ -29,6 +35,7 @@ def reproduce_all(
                 seed=seed,
                 workers=workers,
                 force=force,
+                address=address,
                 advance=advance,
                 warn=lambda line: print(f"fhtd: {line}", file=sys.stderr),
             )
@@ -44,32 +51,36 @@ def _check_writable(out: Path) -> None:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
+def _progress(name: str) -> Iterator[Callable[[Progress], None]]:
     """A live bar on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda progress: None
         return
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("{task.fields[state]}"),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(elapsed_when_finished=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    console = Console(stderr=True)
+    # The end is estimated from all blocks so far, of which there may be few in an hour.
+    with bars.Progress(
+        *columns, console=console, transient=True, speed_estimate_period=1e9
+    ) as shown:
+        task = shown.add_task(name, total=None, state="")
+
+        def advance(now: Progress) -> None:
+            failed = f", {now.failed} failed" if now.failed else ""
+            state = f"{now.running} running{failed}"
+            shown.update(task, completed=now.done, total=now.total, state=state)
+
+        yield advance
 
 
 def _print_outcome(outcome: Outcome) -> None:

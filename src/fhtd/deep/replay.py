@@ -143,21 +143,9 @@ def check_memory(size: int, shape: tuple[int, ...], dtype: np.dtype[Any], width:
     """Refuse a replay that would not fit into the memory that is free."""
     images = 2 * int(np.prod(shape)) * dtype.itemsize if len(shape) > 1 else 0
     needed = size * (images + 4 * width)
-    free = _free_memory()
+    free = checks.free_memory()
     if free is not None and needed > free:
         raise ValueError(
             f"replay_size {size} needs {needed / 2**30:.1f} GiB for observations of shape {shape}, "
             f"but only {free / 2**30:.1f} GiB are free"
         )
-
-
-def _free_memory() -> int | None:
-    """Bytes available, or None where the system does not say."""
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None

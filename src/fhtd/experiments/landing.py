@@ -23,7 +23,6 @@ EPISODE_FRAMES = 5_000
 EVALUATION_FRAMES = 1_000
 #: Mean targets beyond this are no estimate of anything: good landings bring about 300.
 SENSELESS = 1_000.0
-_CHECKPOINT_EVERY = 50_000
 _STATISTICS_EVERY = 10_000
 
 
@@ -59,7 +58,8 @@ def train(
         words = np.random.SeedSequence(seed, spawn_key=(run,)).generate_state(1)
         options = {"max_episode_frames": EPISODE_FRAMES, "on_divergence": "record", **settings}
         agent = kind(_environment(), seed=int(words[0]), **options)
-    marks = [agent.frames // _STATISTICS_EVERY, agent.frames // _CHECKPOINT_EVERY]
+    keep_every = max(frames // 10, 500)
+    marks = [agent.frames // _STATISTICS_EVERY, agent.frames // keep_every]
 
     def after(_: Any, episode: dict[str, float]) -> None:
         log["frame"].append(agent.frames)
@@ -70,8 +70,8 @@ def train(
             log["statistics_frame"].append(agent.frames)
             log["mean_target"].append(float(found["target"][-1]))
             log["mean_loss"].append(float(found["loss"].mean()))
-        if agent.frames // _CHECKPOINT_EVERY > marks[1]:
-            marks[1] = agent.frames // _CHECKPOINT_EVERY
+        if agent.frames // keep_every > marks[1]:
+            marks[1] = agent.frames // keep_every
             # The log first: what it says of frames after the checkpoint is dropped on resuming.
             scratch.write_json("log.json", log)
             agent.save(scratch.folder / "checkpoint.npz")

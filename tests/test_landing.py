@@ -1,0 +1,102 @@
+"""Long runs in LunarLander: curves by hand, and killed runs that go on to the bit."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fhtd.executors import LocalScratch
+from fhtd.experiments import deep_values, landing
+from fhtd.experiments.experiment import Arrays
+
+
+@dataclass(frozen=True)
+class Fragile(LocalScratch):
+    """Dies after so many checkpoints."""
+
+    lives: list[int]
+
+    def saved(self) -> None:
+        self.lives[0] -= 1
+        if not self.lives[0]:
+            raise KeyboardInterrupt
+
+
+def train(scratch: LocalScratch, algorithm: str = "dfhq") -> Arrays:
+    settings = {"hidden": (8,), "horizon": 4} if algorithm == "dfhq" else {"hidden": (8,)}
+    return landing.train(
+        algorithm,
+        settings,
+        frames=2_000,
+        seed=0,
+        run=3,
+        scratch=scratch,
+        evaluation_episodes=1,
+    )
+
+
+@pytest.mark.parametrize("spoil", [False, True])
+def test_a_killed_run_goes_on_to_the_bit(tmp_path: Path, spoil: bool) -> None:
+    whole = train(LocalScratch(tmp_path / "whole"))
+    broken = tmp_path / "broken"
+    with pytest.raises(KeyboardInterrupt):
+        train(Fragile(broken, [2]))
+    if spoil:  # the checkpoint before it must do
+        (broken / "checkpoint.npz").write_bytes(b"nonsense")
+    again = train(LocalScratch(broken))
+    assert whole.keys() == again.keys()
+    for name in whole:
+        assert whole[name].tobytes() == again[name].tobytes(), name
+
+
+def test_arms_share_seeds_and_runs_do_not(tmp_path: Path) -> None:
+    """The first episode is nearly all chance: the same for both, another for each run."""
+    one, other = (train(LocalScratch(tmp_path / name), name) for name in ("dfhq", "dqn"))
+    assert one["return"][0] == other["return"][0]
+    assert not np.array_equal(one["evaluation_value"], other["evaluation_value"])
+
+
+def test_a_curve_is_the_mean_of_the_last_ten() -> None:
+    ends = np.arange(10, 210, 10)
+    returns = np.arange(20.0)
+    found = landing.curve(ends, returns, np.array([5, 10, 35, 100, 200, 500]))
+    np.testing.assert_array_equal(found, [np.nan, 0, 1, 4.5, 14.5, 14.5])
+
+
+def test_curves_start_at_the_first_return() -> None:
+    results = {"a.runs-0-0": {"frame": np.array([20, 30]), "return": np.array([4.0, 6.0])}}
+    np.testing.assert_array_equal(
+        landing.curves(results, "a", 1, np.array([10, 20, 30])), [[4, 4, 5]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("means", "frame"),
+    [([1.0, 2.0], -1), ([1.0, -2000.0, 3.0], 20), ([np.nan], 10), ([1.0, np.inf], 20)],
+)
+def test_estimates_that_no_episode_could_bring_are_senseless(
+    means: list[float], frame: int
+) -> None:
+    one = {
+        "mean_target": np.array(means),
+        "statistics_frame": 10 * np.arange(1, len(means) + 1),
+        "divergence": np.array([-1.0, -1.0]),
+    }
+    assert landing.senseless(one) == frame
+
+
+def test_outcomes_by_hand() -> None:
+    rewards = np.array([1.0, 2.0, 4.0])
+    found, known = deep_values.outcomes(rewards, 0.5, 2, terminated=True)
+    np.testing.assert_array_equal(found, [2, 4, 4])
+    assert known.all()
+    _, known = deep_values.outcomes(rewards, 0.5, 2, terminated=False)
+    assert known.tolist() == [True, True, False]  # after the last step only one reward is known
+
+
+def test_the_spread_over_runs_by_hand() -> None:
+    curves = np.array([[0.0, 0.0], [2.0, 4.0]])
+    spreads = landing.resampled_spread(curves)
+    assert spreads[0] == pytest.approx((np.sqrt(2) + np.sqrt(8)) / 2)
+    assert set(np.round(spreads, 6)) == {0.0, round(float(spreads[0]), 6)}
