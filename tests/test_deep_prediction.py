@@ -112,3 +112,50 @@ def test_seeds_decide_everything():
 def test_mistakes_are_named(build, error, message):
     with pytest.raises(error, match=message):
         build(FiniteMDPEnv(WALK.mdp))
+
+
+def two_signals():
+    return {"one": lambda *_: 1.0, "end": lambda s, a, r, following, info: float(following == 6)}
+
+
+def predictor(**kind):
+    return DFHTD(
+        FiniteMDPEnv(WALK.mdp),
+        lambda s: [0.5, 0.5],
+        cumulants=two_signals(),
+        seed=2,
+        hidden=(8,),
+        learning_starts=20,
+        replay_size=150,
+        **kind,
+    )
+
+
+@pytest.mark.parametrize("kind", [{"horizon": 4}, {"weighting": Weighting.fourier(3, 1)}])
+def test_a_loaded_predictor_goes_on_to_the_bit(tmp_path, kind):
+    path = tmp_path / "predictor.npz"
+    first = predictor(**kind)
+    first.learn(200)
+    first.save(path)
+    again = DFHTD.load(
+        path, lambda s: [0.5, 0.5], environment=FiniteMDPEnv(WALK.mdp), cumulants=two_signals()
+    )
+    assert (again.frames, again.episodes) == (first.frames, first.episodes)
+    first.learn(120)
+    again.learn(120)
+    for name, values in first.values(3).items():
+        np.testing.assert_array_equal(values, again.values(3)[name])
+    assert first.settings == again.settings
+
+
+def test_loading_with_other_signals_is_refused(tmp_path):
+    path = tmp_path / "predictor.npz"
+    predictor(horizon=2).save(path)
+    world = FiniteMDPEnv(WALK.mdp)
+    with pytest.raises(ValueError, match=r"it predicts one, end, but cumulants are \['reward'\]"):
+        DFHTD.load(path, lambda s: 0, environment=world)
+    DFHQ(world, horizon=2, hidden=(4,)).save(path)
+    with pytest.raises(ValueError, match="it holds a DFHQ, not a DFHTD"):
+        DFHTD.load(path, lambda s: 0, environment=world)
+    with pytest.raises(FileNotFoundError):
+        DFHTD.load(tmp_path / "nothing.npz", lambda s: 0, environment=world)

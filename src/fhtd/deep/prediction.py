@@ -1,10 +1,11 @@
 """DFHTD: what a given policy will bring, at every horizon, in signals of the user's own choice."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +14,7 @@ import optax
 from jax import Array
 
 from fhtd import checks
-from fhtd.deep import networks, optimisers
+from fhtd.deep import archive, checkpoint, networks, optimisers
 from fhtd.deep.episodes import make
 from fhtd.deep.replay import check_memory
 from fhtd.deep.settings import Settings
@@ -26,6 +27,7 @@ Policy = Callable[[Any], Any]
 #: A number computed from (observation, action, reward, next observation, info).
 Cumulant = Callable[[Any, int, float, Any, dict[str, Any]], float]
 
+_REWARD = "reward"
 #: Settings of agents that have no meaning for the evaluation of a policy.
 _UNUSED = (
     "n_step",
@@ -79,7 +81,7 @@ class DFHTD:
         self.encoder = Encoder(self.environment)
         self.policy = _as_policy("policy", policy)
         self.behaviour = self.policy if behaviour is None else _as_policy("behaviour", behaviour)
-        self.cumulants = dict(cumulants) if cumulants is not None else {"reward": _reward}
+        self.cumulants = dict(cumulants) if cumulants is not None else {_REWARD: _reward}
         if not self.cumulants:
             raise ValueError("cumulants must name at least one signal")
         self.frames = self.episodes = 0
@@ -91,7 +93,8 @@ class DFHTD:
 
     def _build_memory(self) -> dict[str, npt.NDArray[Any]]:
         size, shape = self.settings.replay_size, self.encoder.shape
-        check_memory(size, shape, self.encoder.dtype, len(self.cumulants))
+        vectors = 2 * int(np.prod(shape)) if len(shape) == 1 else 0
+        check_memory(size, shape, self.encoder.dtype, vectors + len(self.cumulants) + 2)
         return {
             "observations": np.zeros((size, *shape), self.encoder.dtype),
             "next_observations": np.zeros((size, *shape), self.encoder.dtype),
@@ -113,7 +116,7 @@ class DFHTD:
             settings.initialisation,
             jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32)),
         )
-        parameters, structure = eqx.partition(network, eqx.is_array)
+        parameters, rebuild = networks.split(network)
         optimiser = optimisers.build(
             settings.optimiser, settings.learning_rate, settings.max_grad_norm
         )
@@ -122,7 +125,7 @@ class DFHTD:
 
         def values(parameters: Any, observations: Array) -> Array:
             """(batch, cumulants, horizons); the second half of complex outputs is imaginary."""
-            found: Array = eqx.combine(parameters, structure)(observations)
+            found: Array = rebuild(parameters)(observations)
             if parts == 1:
                 return found
             real, imaginary = jnp.split(found, 2, axis=-1)
@@ -174,6 +177,87 @@ class DFHTD:
         for _ in frames:
             self._frame()
         return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, without pickle, but for policies and signals.
+
+        A predictor loaded from it goes on exactly as this one does; the episode that is under way
+        is cut for both.
+        """
+        if self._observation is not None and self._length:
+            self.episodes += 1
+            self._observation = None
+        filled = min(self.frames, self.settings.replay_size)
+        kept = {f"memory_{name}": array[:filled] for name, array in self._memory.items()}
+        content = {
+            "class": type(self).__name__,
+            "settings": asdict(self.settings),
+            "environment": checkpoint.spec_of(self.environment),
+            "cumulants": list(self.cumulants),
+            "seed": self.seed,
+            "frames": self.frames,
+            "episodes": self.episodes,
+            "generator": self.rng.bit_generator.state,
+        }
+        arrays = checkpoint.arrays_of_state(self._state) | kept
+        arrays |= checkpoint.arrays_of_weighting(self.weighting)
+        archive.write(Path(path), content, arrays)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        policy: Any,
+        *,
+        environment: Any = None,
+        behaviour: Any = None,
+        cumulants: Mapping[str, Cumulant] | None = None,
+    ) -> Self:
+        """Read what `save` wrote; policies and signals are functions, and have to be given again.
+
+        The environment is made by its saved id, or given. Only the reward needs no function.
+        """
+        manifest, arrays = archive.read(Path(path))
+        try:
+            if manifest["class"] != cls.__name__:
+                raise ValueError(f"it holds a {manifest['class']}, not a {cls.__name__}")
+            names = manifest["cumulants"]
+            given = [_REWARD] if cumulants is None else list(cumulants)
+            if names != given:
+                raise ValueError(f"it predicts {', '.join(names)}, but cumulants are {given}")
+            weighting = checkpoint.weighting_of(arrays)
+            settings = checkpoint.settings_of(manifest)
+            found = cls(
+                environment or manifest["environment"],
+                policy,
+                behaviour=behaviour,
+                cumulants=cumulants,
+                weighting=weighting,
+                seed=manifest["seed"],
+                **{
+                    name: value
+                    for name, value in settings.items()
+                    if name not in (*_UNUSED, "horizon", "discount")
+                },
+            )
+            found.settings = Settings(**settings)
+            found._restore(manifest, arrays)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"{path} is not a readable checkpoint: {error}") from None
+        return found
+
+    def _restore(self, manifest: dict[str, Any], arrays: archive.Arrays) -> None:
+        self._state = checkpoint.restored_state(self._state, arrays)
+        frames = checks.integer("frames", manifest["frames"], 0)
+        filled = min(frames, self.settings.replay_size)
+        for name, room in self._memory.items():
+            then = arrays[f"memory_{name}"]
+            if then.shape != (filled, *room.shape[1:]) or then.dtype != room.dtype:
+                raise ValueError(f"memory {name} has shape {then.shape}")
+            room[:filled] = then
+        self.frames = frames
+        self.episodes = checks.integer("episodes", manifest["episodes"], 0)
+        self.rng.bit_generator.state = manifest["generator"]
 
     def _frame(self) -> None:
         if self._observation is None:
