@@ -1,5 +1,6 @@
 """The commands for deep agents: `fhtd train`, `evaluate` and `record`."""
 
+import ast
 import dataclasses
 import os
 import sys
@@ -25,6 +26,8 @@ class Options:
         tyro.conf.Positional[str | None], tyro.conf.arg(metavar="ENVIRONMENT")
     ] = None
     """Id of a Gymnasium environment."""
+    environment_options: tuple[str, ...] = ()
+    """Options of the environment as NAME=VALUE, such as is_slippery=False."""
     resume: Path | None = None
     """Continue the run in this folder; nothing else may be given but --tensorboard."""
     algorithm: Literal["dfhq", "dqn"] = "dfhq"
@@ -117,7 +120,7 @@ def train(arguments: list[str]) -> None:
             options.frames,
             options.seed,
             settings,
-            {},
+            _environment_options(options.environment_options),
             options.checkpoint_every,
             options.log_every,
         )
@@ -126,7 +129,26 @@ def train(arguments: list[str]) -> None:
         run.use_tensorboard()
     with _progress(run.agent.frames, run.request.frames) as advance:
         agent = run.train(advance)
+    if agent.divergence is not None:
+        frame, horizon = agent.divergence
+        print(f"diverged: the loss of horizon {horizon:g} left all bounds at frame {frame}")
     print(f"trained {agent.frames} frames, {agent.episodes} episodes: {run.folder / 'agent.npz'}")
+
+
+def _environment_options(given: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE pairs; values are read as Python's, and are text where they are none."""
+    found: dict[str, Any] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier() or name in found:
+            raise ValueError(f"environment_options must be NAME=VALUE, each once, got {pair!r}")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name] = value
+        if not isinstance(found[name], bool | int | float | str | list | None):
+            raise ValueError(f"environment_options must be plain values, got {pair!r}")
+    return found
 
 
 def _changed(settings: Any) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def make_environment(request: Request, **options: Any) -> Any:
     assert fhtd.envs
     try:
         return gymnasium.make(request.environment, **(request.environment_options | options))
-    except (gymnasium.error.Error, ImportError) as error:
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
         raise ValueError(f"environment {request.environment!r} cannot be made: {error}") from None
 
 
