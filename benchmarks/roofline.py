@@ -1,0 +1,92 @@
+"""How near an update comes to what its own matrix products take alone in a tuned BLAS.
+
+One thread; hidden layers 256 x 256, batch 32, LunarLander's 8 inputs and 4 actions. The products are
+those of the forward passes of both observations and of the backward pass, as single-precision calls
+of the BLAS that NumPy was built with. Minima of interleaved rounds; the update is timed as it is
+called every frame, dispatch and the choice of the next action included.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import numpy as np
+
+from fhtd.deep import DFHQ, DQN, use_one_thread
+
+BATCH, INPUTS, WIDTH, ACTIONS = 32, 8, 256, 4
+ROUNDS, CALLS = 12, 200
+
+
+def products(outputs: int) -> Callable[[], None]:
+    """All matrix products of one update, with their own operands and results."""
+    rng = np.random.default_rng(0)
+
+    def matrix(rows: int, columns: int) -> np.ndarray:
+        return rng.standard_normal((rows, columns)).astype(np.float32)
+
+    sizes = [INPUTS, WIDTH, WIDTH, outputs]
+    calls = []
+    for inner, outer in pairwise(sizes):
+        below, weights, above = matrix(BATCH, inner), matrix(inner, outer), matrix(BATCH, outer)
+        forward, gradient = np.empty_like(above), np.empty_like(weights)
+        calls += [(below, weights, forward)] * 2  # S_t and S_{t+1}
+        calls.append((below.T, above, gradient))
+        if inner != INPUTS:
+            calls.append((above, weights.T, np.empty_like(below)))
+
+    def run() -> None:
+        for left, right, out in calls:
+            np.matmul(left, right, out=out)
+
+    return run
+
+
+def updates(horizon: int) -> Callable[[], None]:
+    """One frame's compiled call of an agent; horizon 0 is DQN."""
+    settings = {"learning_starts": 100, "hidden": (WIDTH, WIDTH), "batch_size": BATCH}
+    agent = (
+        DFHQ("LunarLander-v3", horizon=horizon, seed=0, **settings)
+        if horizon
+        else DQN("LunarLander-v3", seed=0, **settings)
+    )
+    agent.learn(300)
+    sample, present = (agent.replay.sample(BATCH, agent.rng),), agent._present()
+
+    def run() -> None:
+        agent._state, result = agent._functions.frame(agent._state, sample, *present)
+        np.asarray(result)
+
+    return run
+
+
+def main() -> None:
+    """Print the table."""
+    use_one_thread()
+    cases = {"DQN": 0, "DFHQ, 64 horizons": 64, "DFHQ, 256 horizons": 256}
+    found = {}
+    print(f"{'':22} products in BLAS    update    share (wanted at least 60%)")
+    for name, horizon in cases.items():
+        work = {"products": products(ACTIONS * max(horizon, 1)), "update": updates(horizon)}
+        least = dict.fromkeys(work, float("inf"))
+        for _ in range(ROUNDS):
+            for part, run in work.items():
+                begun = time.perf_counter()
+                for _ in range(CALLS):
+                    run()
+                least[part] = min(least[part], (time.perf_counter() - begun) / CALLS * 1e6)
+        share = least["products"] / least["update"]
+        found[name] = {**least, "share": share}
+        print(f"{name:22} {least['products']:10.0f} us {least['update']:11.0f} us {share:8.0%}")
+    path = Path(__file__).parent / "results" / "roofline.json"
+    path.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
