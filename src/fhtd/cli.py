@@ -1,4 +1,4 @@
-"""The command line: `fhtd list`, `reproduce`, `show`, `report`, `train`, `evaluate`, `record`.
+"""The command line: `fhtd list`, `reproduce`, `show`, `report`, `explore`, `train`, and others.
 
 Heavy libraries are imported by the command that needs them, so that help is quick.
 """
@@ -24,6 +24,9 @@ the paper's results:
   reproduce   run experiments and write pictures, tables and verdicts
   show        settings of an experiment, and its last verdicts
   report      one HTML page of all results
+
+any finite problem:
+  explore     one HTML page: values and best actions of every horizon, learned and exact
 
 deep agents (pip install 'fhtd[deep]'):
   train       train DFHQ or DQN on a Gymnasium environment, or resume a run
@@ -91,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "reproduce": _reproduce,
         "show": _show,
         "report": _report,
+        "explore": _explore,
         "train": _deep("train"),
         "evaluate": _deep("evaluate"),
         "record": _deep("record"),
@@ -239,6 +243,13 @@ def _report(arguments: list[str]) -> None:
     from fhtd.terminal import write_report
 
     print(write_report(parsed.results, parsed.out))
+
+
+def _explore(arguments: list[str]) -> None:
+    """Write the horizon explorer."""
+    from fhtd import page_commands
+
+    page_commands.explore(arguments)
 
 
 if __name__ == "__main__":
