@@ -65,29 +65,28 @@ def add_line(
 ) -> Any:
     """A line in the style of the index-th arm; returns its source, whose columns are x and y.
 
-    `hover` names the columns to show; with `band` the columns low and high are shaded.
+    `hover` names the columns to show, the same for all lines of a chart; with `band` the columns
+    low and high are shaded.
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
-    held = ColumnDataSource(dict(data or {"x": [], "y": []}), name=source, tags=[name])
+    held = ColumnDataSource(dict(data or {"x": [], "y": []}), name=source)
     colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
     if band:
         made.varea("x", "low", "high", source=held, color=colour, alpha=0.2, name=name)
-    line = made.line("x", "y", source=held, color=colour, line_dash=dash, width=2.5, name=name)
+    made.line("x", "y", source=held, color=colour, line_dash=dash, width=2.5, name=name)
     if markers:
         made.scatter("x", "y", source=held, color=colour, size=5, name=name)
-    tips = [(label, column) for label, column in (hover or {}).items()]
-    # The name comes from a column: in a template its braces or signs could mean something.
-    held.data["name"] = [name] * len(held.data["x"])
-    made.add_tools(
-        HoverTool(
-            renderers=[line],
-            tooltips=[("", "@name"), *tips],
-            line_policy="nearest",
-            mode="mouse",
-            visible=False,
-        )
-    )
+    if hover:
+        tips = list(hover.items())
+        tool = next((one for one in made.tools if isinstance(one, HoverTool)), None)
+        if tool is None:
+            # The name is the renderer's, not part of the template, where braces have a meaning.
+            tool = HoverTool(renderers=[], tooltips=[("", "$name"), *tips], line_policy="nearest")
+            made.add_tools(tool)
+        # A wide unseen line, as two pixels are hard to point at.
+        wide = made.line("x", "y", source=held, line_alpha=0, width=16, name=name)
+        tool.renderers = [*tool.renderers, wide]
     return held
 
 

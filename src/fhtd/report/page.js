@@ -46,7 +46,7 @@ const page = (() => {
     /** New columns for the source of that name. */
     set(name, columns) {
       const source = this.figure.document.get_model_by_name(name);
-      source.data = { name: new Array(columns.x.length).fill(source.tags[0]), ...columns };
+      source.data = columns;
     }
 
     cursor(at) {
@@ -91,7 +91,7 @@ const page = (() => {
       list.setAttribute("aria-label", "lines shown");
       const seen = new Map();
       for (const renderer of this.figure.renderers) {
-        if (renderer.name && renderer.glyph?.line_color && renderer.glyph.line_dash && !seen.has(renderer.name)) {
+        if (renderer.name && renderer.glyph?.line_color?.value && renderer.glyph.line_dash && !seen.has(renderer.name)) {
           seen.set(renderer.name, renderer.glyph);
         }
       }
@@ -120,18 +120,42 @@ const page = (() => {
     }
   }
 
-  async function draw() {
+  async function embed(item) {
+    const views = await Bokeh.embed.embed_item(item);
+    const figure = (views.roots ?? Object.values(views))[0].model;
+    const chart = new Chart(item.target_id, figure);
+    chart.paint();
+    chart.legend();
+    charts.set(item.target_id, chart);
+  }
+
+  function start() {
+    if (!content.charts.length) return;
     Bokeh.set_log_level("warn");
-    for (const item of content.charts) {
-      const views = await Bokeh.embed.embed_item(item);
-      const figure = (views.roots ?? Object.values(views))[0].model;
-      const chart = new Chart(item.target_id, figure);
-      chart.paint();
-      chart.legend();
-      charts.set(item.target_id, chart);
-    }
     dark.addEventListener("change", () => charts.forEach((chart) => chart.paint()));
+  }
+
+  /** All charts at once. */
+  async function draw() {
+    start();
+    for (const item of content.charts) await embed(item);
     return charts;
+  }
+
+  /** Each chart when it comes near the screen. */
+  function drawLater() {
+    start();
+    const items = new Map(content.charts.map((item) => [item.target_id, item]));
+    const watch = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        const item = items.get(entry.target.id);
+        if (!entry.isIntersecting || !item) continue;
+        items.delete(entry.target.id);
+        watch.unobserve(entry.target);
+        embed(item);
+      }
+    }, { rootMargin: "600px" });
+    for (const id of items.keys()) watch.observe(document.getElementById(id));
   }
 
   /** Calls `step` every so many milliseconds while the button is pressed in; space presses it. */
@@ -152,5 +176,5 @@ const page = (() => {
     return { stop: () => { if (timer !== null) toggle(); } };
   }
 
-  return { data: content.data, unpack, show, shade, draw, player, dark };
+  return { data: content.data, unpack, show, shade, draw, drawLater, player, dark };
 })();
