@@ -4,6 +4,7 @@ Heavy libraries are imported by the command that needs them, so that help is qui
 """
 
 import dataclasses
+import importlib
 import itertools
 import os
 import sys
@@ -32,6 +33,7 @@ deep agents (pip install 'fhtd[deep]'):
   train       train DFHQ or DQN on a Gymnasium environment, or resume a run
   evaluate    mean return of a trained agent
   record      an episode as an animation, beside what the agent expects
+  watch       one HTML page of an episode: what the agent expects at each frame, and what came
 
 `fhtd COMMAND --help` explains a command; `fhtd reproduce NAME --help` its settings.
 """
@@ -98,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "train": _deep("train"),
         "evaluate": _deep("evaluate"),
         "record": _deep("record"),
+        "watch": _deep("watch", "page_commands"),
     }
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_DESCRIPTION, end="")
@@ -125,18 +128,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _deep(name: str) -> Callable[[list[str]], None]:
+def _deep(name: str, home: str = "deep_commands") -> Callable[[list[str]], None]:
     """A command for deep agents, whose libraries are an extra."""
 
     def run(arguments: list[str]) -> None:
         try:
-            from fhtd import deep_commands
+            command: Callable[[list[str]], None] = getattr(
+                importlib.import_module(f"fhtd.{home}"), name
+            )
+            command(arguments)
         except ModuleNotFoundError as error:
             if error.name is not None and error.name.startswith("fhtd"):
                 raise
             raise UserError(f"{error.name} is not installed: pip install 'fhtd[deep]'") from None
-        command: Callable[[list[str]], None] = getattr(deep_commands, name)
-        command(arguments)
 
     return run
 

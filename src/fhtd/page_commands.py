@@ -73,6 +73,55 @@ def explore(arguments: list[str]) -> None:
     write(out, text)
 
 
+@dataclasses.dataclass(frozen=True)
+class Watch:
+    """Write one HTML page of an episode of a trained agent: what it expected, and what came."""
+
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
+    """Folder of the training run."""
+    out: Path | None = None
+    """File to write; default: episode.html in the folder."""
+    seed: int = 0
+    """Seed of the episode."""
+    epsilon: float = 0.05
+    """Probability of a random action (paper: 0.05)."""
+    steps: int = 5000
+    """Steps after which the episode is cut off."""
+    every: int = 1
+    """Keep one picture in so many; numbers are kept for every step."""
+    width: int = 480
+    """Width of the pictures in pixels, at most."""
+    quality: int = 75
+    """Quality of the pictures, from 1 to 100."""
+
+
+def watch(arguments: list[str]) -> None:
+    """Write the episode viewer."""
+    parsed = parse(Watch, "fhtd watch", arguments)
+    require("bokeh")
+    # First, as it says how to run without a window and on one thread.
+    from fhtd import deep_commands, training
+    from fhtd.report.episode import watch as build
+
+    assert deep_commands
+    request = training.read_request(parsed.folder)
+    environment = training.make_environment(request, render_mode="rgb_array")
+    try:
+        text = build(
+            training.load_agent(parsed.folder),
+            environment,
+            epsilon=parsed.epsilon,
+            seed=parsed.seed,
+            steps=parsed.steps,
+            every=parsed.every,
+            width=parsed.width,
+            quality=parsed.quality,
+        )
+    finally:
+        environment.close()
+    write(parsed.folder / "episode.html" if parsed.out is None else parsed.out, text)
+
+
 def require(library: str) -> None:
     """Refuse where what draws the pages is missing."""
     from importlib.util import find_spec
