@@ -46,6 +46,8 @@ demo: $(INSTALLED)
 		--learning-rate 1e-3 --learning-starts 500 --epsilon-frames 4000 --epsilon-final 0.05 \
 		--out runs/cartpole
 	$(BIN)/fhtd evaluate runs/cartpole
+	$(BIN)/fhtd watch runs/cartpole
+	$(BIN)/fhtd explore slippery-maze --out runs/explore-slippery-maze.html
 
 clean:
 	rm -rf $(VENV) .numba_cache
