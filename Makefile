@@ -50,4 +50,4 @@ demo: $(INSTALLED)
 	$(BIN)/fhtd explore slippery-maze --out runs/explore-slippery-maze.html
 
 clean:
-	rm -rf $(VENV) .numba_cache
+	rm -rf $(VENV) .numba_cache .jax_cache

@@ -38,8 +38,9 @@ def measure(case: str) -> dict[str, float]:
     begun = time.perf_counter()
     if case.startswith("sb"):
         return _measure_peer(case)
-    from fhtd.deep import DFHQ, DQN
+    from fhtd.deep import DFHQ, DQN, use_one_thread
 
+    use_one_thread()
     settings = {"learning_starts": 1000, "max_episode_frames": 5000}
     if case == "dqn":
         agent = DQN("LunarLander-v3", seed=0, **settings)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fhtd.experiments import find
 from fhtd.experiments.complexity import backups
 from fhtd.experiments.experiment import Arrays
+from fhtd.experiments.lander_sweep import arms as sweep_arms
 
 RUNS = 8
 #: From -1 to 1 over the runs, with mean 0: a spread that leaves the mean in doubt.
@@ -329,6 +330,148 @@ CONVERGENCE_UNCLEAR: dict[str, list[Change]] = {
 }
 
 
+def lander() -> Arrays:
+    """Curves that rise from 0 to 100 for DFHQ, less and more scattered for DQN."""
+    rise = np.linspace(0, 100, 50)
+    data: Arrays = {"frame": np.arange(10_000, 510_000, 10_000)}
+    for arm, height, scatter, senseless in (
+        ("dfhq-0.99", 1.0, 1.0, -1),
+        ("dfhq-1", 0.99, 1.0, -1),
+        ("dqn-0.99", 0.8, 5.0, -1),
+        ("dqn-1", -2.0, 5.0, 20_000),
+    ):
+        data[f"{arm}.curves"] = height * rise + scatter * SPREAD[:, None]
+        data[f"{arm}.senseless"] = np.full(RUNS, senseless)
+    return data
+
+
+def scatter(arm: str, size: float) -> Change:
+    """Make an arm's runs differ by so much."""
+
+    def change(data: Arrays) -> None:
+        data[f"{arm}.curves"] += size * SPREAD[:, None]
+
+    return change
+
+
+def shift(name: str, by: float) -> Change:
+    """Move an array."""
+
+    def change(data: Arrays) -> None:
+        data[name] = data[name] + by
+
+    return change
+
+
+LANDER_FAILS: dict[str, list[Change]] = {
+    "area-under-the-curve": [shift("dqn-0.99.curves", 50.0)],
+    "lower-variance": [scatter("dfhq-0.99", 20.0)],
+    "steady-improvement": [put("dfhq-0.99.curves", -300.0, (slice(None), slice(20, 30)))],
+    "less-sensitive-to-discount": [
+        shift("dfhq-1.curves", -500.0),
+        shift("dfhq-1.curves", 500.0),  # a gain is a change too
+    ],
+    "dqn-diverges-undiscounted": [
+        put("dqn-1.senseless", -1),
+        put("dqn-1.senseless", 400_000),  # not at once
+    ],
+}
+LANDER_UNCLEAR: dict[str, list[Change]] = {
+    "area-under-the-curve": [scatter("dqn-0.99", 200.0)],
+    "lower-variance": [scatter("dfhq-0.99", 4.0)],
+    "steady-improvement": [
+        put("dfhq-0.99.curves", 200.0 * SPREAD[:, None], (slice(None), slice(40, 50)))
+    ],
+    "less-sensitive-to-discount": [scatter("dqn-1", 2000.0)],
+    "dqn-diverges-undiscounted": [
+        put("dqn-1.senseless", -1, 3),
+        put("dfhq-1.senseless", 100_000, 0),
+    ],
+}
+
+
+def sweep() -> Arrays:
+    """DFHQ at 100 whatever its setting, less with a target network; DQN falls with the width."""
+    experiment = find("lander-sweep")
+    data = {}
+    for arm in sweep_arms(experiment.config()):
+        area = 100.0 if arm.algorithm == "dfhq" else 60.0 - 40.0 * (arm.width > 512)
+        area += {"dfhq": -20.0, "dqn": 5.0}[arm.algorithm] * (arm.target_interval > 1)
+        area -= 1000.0 * (arm.learning_rate != 1e-4)
+        data[arm.name] = area + SPREAD
+    return data
+
+
+def each(prefix: str, ending: str, change: Callable[[Floats], Floats]) -> Change:
+    """Change all settings whose names begin and end so."""
+
+    def apply(data: Arrays) -> None:
+        for name in data:
+            if name.startswith(prefix) and name.endswith(ending):
+                data[name] = change(data[name])
+
+    return apply
+
+
+SWEEP_FAILS: dict[str, list[Change]] = {
+    "targets-slow-dfhq": [each("dfhq", "_100", lambda runs: runs + 50)],
+    "targets-help-dqn": [each("dqn", "_100", lambda runs: runs - 50)],
+    "dfhq-best": [each("dqn", "", lambda runs: runs + 100)],
+    "width-hurts-dqn-more": [each("dfhq64_0.99_4096", "_1", lambda runs: runs - 300)],
+}
+SWEEP_UNCLEAR: dict[str, list[Change]] = {
+    "targets-slow-dfhq": [each("dfhq", "_100", lambda runs: runs + 200 * SPREAD)],
+    "targets-help-dqn": [each("dqn", "_100", lambda runs: runs + 200 * SPREAD)],
+    "dfhq-best": [each("dqn", "", lambda runs: runs + 200 * SPREAD)],
+    "width-hurts-dqn-more": [each("dfhq64_0.99_4096", "_1", lambda runs: runs + 300 * SPREAD)],
+}
+
+CONVENTIONS = [
+    f"{o}-{i}" for o in find("lander-conventions").config().optimisers for i in ("glorot", "torch")
+]
+
+
+def conventions() -> Arrays:
+    """DFHQ at 50, DQN at 30, under every reading."""
+    data: Arrays = {}
+    for name in CONVENTIONS:
+        arm = "_".join(name.rsplit("-", 1))
+        data[f"dfhq_{arm}.curves"] = 50.0 + SPREAD[:, None] * np.ones(20)
+        data[f"dqn_{arm}.curves"] = 30.0 + SPREAD[::-1, None] * np.ones(20)
+    return data
+
+
+def of_convention(name: str, by: Any) -> Change:
+    """Move DQN's runs."""
+    return shift(f"dqn_{'_'.join(name.rsplit('-', 1))}.curves", by)
+
+
+CONVENTIONS_FAIL = {name: [of_convention(name, 100.0)] for name in CONVENTIONS}
+CONVENTIONS_UNCLEAR = {name: [of_convention(name, 100.0 * SPREAD[:, None])] for name in CONVENTIONS}
+
+
+def deep_values() -> Arrays:
+    """DQN expects too much and errs more."""
+    data: Arrays = {}
+    for arm, bias, error in (("dfhq-0.99", 0.1, 0.5), ("dqn-0.99", 1.0, 2.0)):
+        data[f"{arm}.bias"] = 20 * (bias + 0.05 * SPREAD)
+        data[f"{arm}.error"] = 20 * (error + 0.05 * SPREAD)
+        data[f"{arm}.spread"] = np.full(RUNS, 20.0)
+    return data
+
+
+VALUES_FAIL: dict[str, list[Change]] = {
+    "dqn-overestimates": [put("dqn-0.99.bias", -10.0)],
+    "dqn-overestimates-more": [put("dfhq-0.99.bias", 100.0)],
+    "dfhq-matches-better": [put("dfhq-0.99.error", 100.0)],
+}
+VALUES_UNCLEAR: dict[str, list[Change]] = {
+    "dqn-overestimates": [put("dqn-0.99.bias", 20 * SPREAD)],
+    "dqn-overestimates-more": [put("dfhq-0.99.bias", 20 + 20 * SPREAD)],
+    "dfhq-matches-better": [put("dfhq-0.99.error", 40 + 20 * SPREAD)],
+}
+
+
 HOLDING: dict[str, Callable[[], Arrays]] = {
     "baird": baird,
     "slippery-maze": maze,
@@ -338,6 +481,10 @@ HOLDING: dict[str, Callable[[], Arrays]] = {
     "complexity": complexity,
     "weightings": weightings,
     "convergence": convergence,
+    "lunar-lander": lander,
+    "lander-sweep": sweep,
+    "lander-conventions": conventions,
+    "deep-values": deep_values,
 }
 FAILING = {
     "baird": BAIRD_FAILS,
@@ -348,6 +495,10 @@ FAILING = {
     "complexity": COMPLEXITY_FAILS,
     "weightings": WEIGHTINGS_FAILS,
     "convergence": CONVERGENCE_FAILS,
+    "lunar-lander": LANDER_FAILS,
+    "lander-sweep": SWEEP_FAILS,
+    "lander-conventions": CONVENTIONS_FAIL,
+    "deep-values": VALUES_FAIL,
 }
 UNCLEAR = {
     "baird": BAIRD_UNCLEAR,
@@ -357,6 +508,10 @@ UNCLEAR = {
     "complexity": COMPLEXITY_UNCLEAR,
     "weightings": WEIGHTINGS_UNCLEAR,
     "convergence": CONVERGENCE_UNCLEAR,
+    "lunar-lander": LANDER_UNCLEAR,
+    "lander-sweep": SWEEP_UNCLEAR,
+    "lander-conventions": CONVENTIONS_UNCLEAR,
+    "deep-values": VALUES_UNCLEAR,
 }
 #: Claims that hold or fail in every run, or are exact.
 DECIDED = {

@@ -14,6 +14,17 @@ _sources = sorted((ROOT / "src/fhtd/online").rglob("*.py"))
 _digest = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:16]
 os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _digest)
 
+# One thread to a test process: JAX's own threads only get into each other's way.
+os.environ.setdefault("NPROC", "1")
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+
+# What JAX has compiled once is not compiled again by the next test of the same shapes.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "0")
+
 settings.register_profile(
     "repeatable",
     derandomize=True,

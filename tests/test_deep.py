@@ -13,7 +13,8 @@ optax = pytest.importorskip("optax")
 pytest.importorskip("equinox")
 
 from fhtd.deep import DFHQ, DQN, Backup, learning, optimisers  # noqa: E402
-from fhtd.deep.networks import Network  # noqa: E402
+from fhtd.deep.networks import Network, split  # noqa: E402
+from fhtd.deep.replay import Batch, Sample  # noqa: E402
 from fhtd.errors import DivergenceError  # noqa: E402
 
 SMALL = {"hidden": (16,), "learning_starts": 20, "epsilon_frames": 200, "replay_size": 500}
@@ -60,6 +61,14 @@ class Scripted(gymnasium.Env):
         )
 
 
+def transitions(rewards, ends=None, lengths=None):
+    """What a backup reads of a batch."""
+    count, n = rewards.shape
+    ends = np.zeros(count) if ends is None else np.asarray(ends, float)
+    lengths = np.full(count, n) if lengths is None else np.array(lengths)
+    return Batch(None, None, rewards, None, ends, None, lengths)
+
+
 @pytest.mark.parametrize("kind", ["exponential", "average", "hyperbolic"])
 @pytest.mark.parametrize("n", [1, 3])
 def test_the_deep_target_is_the_cores(kind, n):
@@ -77,26 +86,29 @@ def test_the_deep_target_is_the_cores(kind, n):
     expected = targets.n_step(weighting, n, rewards, values)[: steps - n + 1, learned - 1]
     windows = np.stack([rewards[t : t + n] for t in range(steps - n + 1)])
     ahead = values[n - 1 :, learned - 1]
-    found = backup.targets(windows, ahead, np.zeros(len(windows)))
+    found, known = backup.targets(transitions(windows), ahead)
+    assert np.all(known)
     np.testing.assert_allclose(found, expected)
     if n == 1:
         ends = rng.random(steps) < 0.5
         np.testing.assert_allclose(
-            backup.targets(rewards[:, None], values, ends.astype(float)),
+            backup.targets(transitions(rewards[:, None], ends), values)[0],
             targets.one_step(weighting, rewards, values, ends),
         )
 
 
 def test_dqn_differs_from_dfhq_only_in_what_it_points_at():
     backup = Backup.infinite_horizon(0.9, 2)
-    found = backup.targets(np.array([[1.0, 2.0]] * 2), np.array([[10.0]] * 2), np.array([0.0, 1.0]))
-    np.testing.assert_allclose(found, [[1 + 1.8 + 8.1], [2.8]])
+    batch = transitions(np.array([[1.0, 2.0]] * 3), [False, True, False], [2, 2, 1])
+    found, known = backup.targets(batch, np.array([[10.0]] * 3))
+    assert known.all()
+    np.testing.assert_allclose(found, [[1 + 1.8 + 8.1], [2.8], [1 + 9]])
 
 
 def test_horizons_must_be_closed_under_the_backup():
     weighting = Weighting.exponential(9)
     assert Backup.fixed_horizons(weighting, 4).horizons.tolist() == [1, 5, 9]
-    assert Backup.fixed_horizons(weighting, 4, [1, 2, 5, 9]).sources.tolist() == [0, 0, 1, 3]
+    assert Backup.fixed_horizons(weighting, 4, [1, 2, 5, 9]).sources[-1].tolist() == [0, 0, 1, 3]
     for horizons, message in (
         ([5, 9], None),
         ([1, 9], "9 bootstraps from 5"),
@@ -119,14 +131,17 @@ def test_without_hidden_layers_it_is_linear_fhq():
     agent = DFHQ(env, horizon=horizon, discount=0.9, hidden=(), seed=0)
     features = Features.from_matrix(np.hstack([np.eye(n_states), np.ones((n_states, 1))]))
     weighting = Weighting.exponential(horizon, 0.9)
-    head = agent._state.parameters.heads
-    initial = np.concatenate([head.weight, head.bias[None]]).reshape(n_states + 1, 2, horizon)
+    weight, bias = agent._state.parameters
+    initial = np.concatenate([weight, bias[None]]).reshape(n_states + 1, 2, horizon)
     linear = FHQ(features, 2, weighting, step_size=step_size, initial=initial.transpose(1, 0, 2))
     # The mean over horizons of squared errors has gradient -2 error / H.
     optimiser = optax.sgd(step_size * horizon / 2)
     parameters = agent._state.parameters
+    network = Network((n_states,), 2, horizon, (), "glorot", jax.random.key(0))
     functions = learning.build(
-        jax.tree.map(lambda leaf: None, parameters),
+        split(network)[1],
+        agent.replay.layout,
+        None,
         agent.backup,
         optimiser,
         agent.settings,
@@ -139,18 +154,12 @@ def test_without_hidden_layers_it_is_linear_fhq():
         s, following = rng.integers(n_states, size=2)
         action, reward, ended = int(rng.integers(2)), float(rng.normal()), bool(rng.random() < 0.2)
         linear.update(int(s), action, reward, int(following), ended)
-        batch = learning.Batch(
-            np.eye(n_states, dtype=np.float32)[[s]],
-            np.array([action], np.int32),
-            np.array([[reward]], np.float32),
-            np.eye(n_states, dtype=np.float32)[[following]],
-            np.array([ended], np.float32),
-            np.ones((1, 2), bool),
-        )
+        row = [*np.eye(n_states)[s], action, reward, *np.eye(n_states)[following], ended, 1, 1, 1]
+        sample = Sample(np.array([row], np.float32), None, None)
         observation = np.zeros((1, n_states), np.float32)
-        state, _ = functions.frame(state, (batch,), observation, np.ones((1, 2), bool))
-    head = state.parameters.heads
-    learned = np.concatenate([head.weight, head.bias[None]]).reshape(n_states + 1, 2, horizon)
+        state, _ = functions.frame(state, (sample,), observation, np.ones((1, 2), bool))
+    weight, bias = state.parameters
+    learned = np.concatenate([weight, bias[None]]).reshape(n_states + 1, 2, horizon)
     np.testing.assert_allclose(learned.transpose(1, 0, 2), linear.weights, rtol=1e-4, atol=1e-5)
 
 
@@ -196,14 +205,62 @@ def test_termination_and_truncation_differ_as_they_must(terminates, expected):
     np.testing.assert_allclose(agent.values([1.0]), [expected] * 2, atol=0.1)
 
 
-def test_an_n_step_window_never_reaches_across_a_time_limit():
+def test_an_n_step_window_never_reaches_across_a_boundary():
     agent = DFHQ(Scripted(length=2, terminates=False), horizon=3, n_step=3, seed=0, **SMALL)
     agent.learn(30)
-    assert len(agent.replay) == 0
+    fields = agent.replay.fields
+    assert fields.rewards[:2].tolist() == [[1, 1, 0], [1, 0, 0]]
+    assert fields.lengths[:2].tolist() == [2, 1]
+    assert not fields.terminated.any()
     agent = DFHQ(Scripted(length=2, terminates=True), horizon=3, n_step=3, seed=0, **SMALL)
     agent.learn(30)
-    assert agent.replay.rewards[:2].tolist() == [[1, 1, 0], [1, 0, 0]]
-    assert agent.replay.terminated[: len(agent.replay)].all()
+    fields = agent.replay.fields
+    assert fields.rewards[:2].tolist() == [[1, 1, 0], [1, 0, 0]]
+    assert fields.terminated[: len(agent.replay)].all()
+
+
+def test_a_window_cut_by_a_time_limit_counts_where_the_shorter_horizon_is_learned():
+    """Of horizons 1, 2, 3, 5 and 3 steps: after 1 step horizon 5 would need 4, which is not."""
+    weighting = Weighting.exponential(5, 0.5)
+    backup = Backup.fixed_horizons(weighting, 3, [1, 2, 3, 5])
+    rewards, values = np.array([[8.0, 4.0, 0.0]] * 2), np.array([[10.0, 20.0, 30.0, 50.0]] * 2)
+    found, known = backup.targets(transitions(rewards, lengths=[1, 2]), values)
+    assert known.tolist() == [[True, True, True, False], [True, True, True, True]]
+    np.testing.assert_allclose(found[0, :3], [8, 8 + 5, 8 + 10])
+    np.testing.assert_allclose(found[1], [8, 10, 10 + 0.25 * 10, 10 + 0.25 * 30])
+
+
+def test_gradients_ignore_what_is_not_known():
+    """Episodes of one step, cut: two-step horizons 2 and 4 need 1 and 3, which are missing."""
+    agent = DFHQ(
+        Scripted(terminates=False),
+        horizon=4,
+        n_step=2,
+        discount=1.0,
+        hidden=(),
+        optimiser="adam",
+        learning_rate=0.02,
+        learning_starts=1,
+        seed=0,
+    )
+    before = agent.values([1.0])
+    agent.learn(300)
+    after = agent.values([1.0])
+    np.testing.assert_array_equal(before, after)
+    full = DFHQ(
+        Scripted(terminates=False),
+        horizon=4,
+        n_step=2,
+        horizons=(1, 2, 3, 4),
+        discount=1.0,
+        hidden=(),
+        optimiser="adam",
+        learning_rate=0.02,
+        learning_starts=1,
+        seed=0,
+    )
+    full.learn(2500)
+    np.testing.assert_allclose(full.values([1.0]), [[1, 2, 3, 4]] * 2, atol=0.1)
 
 
 @pytest.mark.parametrize("kind", [DFHQ, DQN])
@@ -216,8 +273,8 @@ def test_seeds_decide_everything_and_differ(kind):
     for agent in (one, again, other):
         agent.learn(300)
     assert same(one, again)
-    np.testing.assert_array_equal(one.replay.actions, again.replay.actions)
-    assert not np.array_equal(one.replay.actions, other.replay.actions)
+    np.testing.assert_array_equal(one.replay.fields.actions, again.replay.fields.actions)
+    assert not np.array_equal(one.replay.fields.actions, other.replay.fields.actions)
     assert not same(one, other)
 
 
@@ -250,7 +307,7 @@ def test_a_loaded_agent_goes_on_to_the_bit(settings, tmp_path):
     resumed.learn(agent.frames - resumed.frames)
     assert same(agent, resumed)
     assert (agent.episodes, agent.updates) == (resumed.episodes, resumed.updates)
-    np.testing.assert_array_equal(agent.replay.rewards, resumed.replay.rewards)
+    np.testing.assert_array_equal(agent.replay.fields.rewards, resumed.replay.fields.rewards)
     assert agent.rng.bit_generator.state == resumed.rng.bit_generator.state
 
 
@@ -259,14 +316,14 @@ def test_several_environments_are_each_their_own():
     agent.learn(300)
     assert agent.frames == 300
     # Different seeds: the three streams do not repeat one another.
-    firsts = agent.replay.observations[:3]
+    firsts = agent.replay.fields.observations[:3]
     assert len(np.unique(firsts, axis=0)) == 3
     assert agent.updates == 300 - 18
     # Each stored step leads to where the same environment went on.
-    stored = agent.replay
+    stored = agent.replay.fields
     follows = [
         np.array_equal(stored.next_observations[i], stored.observations[i + 3])
-        for i in range(len(stored) - 3)
+        for i in range(len(agent.replay) - 3)
         if not stored.terminated[i : i + 3].any()
     ]
     assert all(follows)
@@ -308,7 +365,7 @@ def test_a_mask_in_info_is_respected():
     mask = np.array([0, 1], np.int8)
     agent = DFHQ(Scripted(length=5, mask=mask), horizon=3, seed=0, **SMALL)
     agent.learn(60)
-    assert (agent.replay.actions[: len(agent.replay)] == 1).all()
+    assert (agent.replay.fields.actions[: len(agent.replay)] == 1).all()
     assert agent.predict(np.ones(1), deterministic=True, mask=mask)[0] == 1
     agent.evaluate(2, epsilon=1.0, environment=Scripted(length=5, mask=mask))
     with pytest.raises(ValueError, match="no spec to make another"):

@@ -14,7 +14,7 @@ ROOT = Path(fhtd.__file__).parent
 
 #: From the ground up. A module may import from its own layer and from those before it.
 LAYERS = (
-    {"checks", "errors", "statistics"},
+    {"checks", "errors", "statistics", "files"},
     {"weighting", "targets"},
     {"mdp", "problems", "features", "policy"},
     {"oracle"},
@@ -28,7 +28,7 @@ LAYERS = (
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 #: These may touch disk, processes and terminals; and so may a learner's `save` and `load`.
 OUTER = LAYERS[-2] | LAYERS[-1]
-ALSO_ON_DISK = {"online.storage", "deep.checkpoint"}
+ALSO_ON_DISK = {"files", "online.storage", "deep.archive"}
 
 DISK_MODULES = {"shutil", "tempfile", "zipfile", "pickle", "shelve", "sqlite3", "glob"}
 #: By the name of the function or method, whoever it belongs to.

@@ -21,8 +21,9 @@ from fhtd.cli import main
 from fhtd.executors import WorkerDiedError, execute
 from fhtd.experiments import Verdict, find, slippery_maze
 from fhtd.experiments.experiment import Arrays
+from fhtd.files import write_atomically
 from fhtd.reproduction import Outcome, Summary, reproduce, to_csv
-from fhtd.results import Key, Store, write_atomically
+from fhtd.results import Key, Store
 
 MAZE = find("slippery-maze")
 TINY = slippery_maze.Config(

@@ -174,7 +174,8 @@ def _reproduce(arguments: list[str]) -> None:
         raise UserError(f"name an experiment first, or all (experiments: {', '.join(NAMES)})")
     experiments = [find(name) for name in dict.fromkeys(names) if name != "all"]
     if "all" in names or not names:
-        experiments = [find(name) for name in NAMES]
+        quick = [one for one in map(find, NAMES) if not one.takes_hours]
+        experiments = list(dict.fromkeys([*quick, *experiments]))
     if len(experiments) == 1:
         common, configs = _parse_one(experiments[0], arguments)
     else:

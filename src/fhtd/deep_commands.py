@@ -13,10 +13,6 @@ import tyro
 from fhtd import checks
 from fhtd.arguments import parse
 
-# Small networks are fastest on one thread; a choice of the user's own comes first.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-)
 # Pictures are drawn without a window.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
@@ -82,7 +78,7 @@ class Record:
 def train(arguments: list[str]) -> None:
     """Train an agent in a folder, or go on with one."""
     from fhtd import training
-    from fhtd.deep.settings import Settings
+    from fhtd.deep import Settings, use_one_thread
 
     kind = dataclasses.make_dataclass(
         "Train",
@@ -94,6 +90,7 @@ def train(arguments: list[str]) -> None:
     )
     kind.__doc__ = "Train a deep agent on any Gymnasium environment with discrete actions."
     parsed = parse(kind, "fhtd train", arguments)
+    use_one_thread()
     options: Options = parsed.options
     if options.resume is not None:
         allowed = dataclasses.replace(
@@ -160,8 +157,10 @@ def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
     parsed = parse(Evaluate, "fhtd evaluate", arguments)
     from fhtd import training
+    from fhtd.deep import use_one_thread
     from fhtd.statistics import Interval
 
+    use_one_thread()
     checks.integer("episodes", parsed.episodes, 1)
     agent = training.load_agent(parsed.folder)
     returns = agent.evaluate(parsed.episodes, epsilon=parsed.epsilon, seed=parsed.seed)
@@ -175,8 +174,10 @@ def record(arguments: list[str]) -> None:
     """Write an animation of one episode."""
     parsed = parse(Record, "fhtd record", arguments)
     from fhtd import training
+    from fhtd.deep import use_one_thread
     from fhtd.recording import record_episode
 
+    use_one_thread()
     checks.integer("frame_rate", parsed.frame_rate, 1)
     checks.integer("every", parsed.every, 1)
     request = training.read_request(parsed.folder)

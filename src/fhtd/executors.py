@@ -1,5 +1,6 @@
 """The one way to run many blocks: in this process, or spread over spawned local processes."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -10,9 +11,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fhtd.experiments.experiment import Arrays
+from fhtd.files import write_atomically
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,29 @@ class Task:
     config: Any
     seed: int
     block: str
+    #: Where a resumable block keeps its checkpoint.
+    scratch: Path
+
+
+@dataclass(frozen=True)
+class LocalScratch:
+    """A folder of the store's, beside where the finished block will be."""
+
+    folder: Path
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Whole or not at all."""
+        write_atomically(self.folder / name, json.dumps(content).encode())
+
+    def read_json(self, name: str) -> Any:
+        """None where there is none, or none that can be read."""
+        try:
+            return json.loads((self.folder / name).read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def saved(self) -> None:
+        """It is where it should be."""
 
 
 class WorkerDiedError(ChildProcessError):
@@ -34,7 +60,9 @@ def compute(task: Task) -> tuple[Arrays, float]:
     from fhtd.experiments import find
 
     begun = time.perf_counter()
-    arrays = find(task.experiment).run(task.config, task.seed, task.block)
+    experiment = find(task.experiment)
+    more = (LocalScratch(task.scratch),) if experiment.resumable else ()
+    arrays = experiment.run(task.config, task.seed, task.block, *more)
     return arrays, time.perf_counter() - begun
 
 

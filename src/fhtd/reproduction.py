@@ -13,7 +13,8 @@ from typing import Any
 from fhtd.executors import Task, execute
 from fhtd.experiments import style
 from fhtd.experiments.experiment import Arrays, Claim, Experiment, Verdict
-from fhtd.results import Key, Store, command, versions, write_atomically
+from fhtd.files import write_atomically
+from fhtd.results import Key, Store, command, versions
 
 _SUMMARY = "summary.json"
 
@@ -92,7 +93,9 @@ def reproduce(
     missing = [name for name in names if name not in results]
     advance(len(results), len(names))
     begun = time.perf_counter()
-    tasks = [Task(experiment.name, config, seed, name) for name in missing]
+    tasks = [
+        Task(experiment.name, config, seed, name, store.scratch(keys[name])) for name in missing
+    ]
     # Closed at once on an error, so that no worker outlives it.
     with closing(execute(tasks, 1 if experiment.needs_quiet else workers)) as finished:
         for task, arrays, seconds in finished:

@@ -12,10 +12,12 @@ import json
 import os
 import platform
 import secrets
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import numpy as np
 
 import fhtd
 from fhtd.experiments.experiment import Arrays, Experiment
+from fhtd.files import write_atomically
 
 _MANIFEST = "manifest"
 
@@ -40,7 +43,7 @@ class Key:
     def of(cls, experiment: Experiment, config: Any, seed: int, block: str) -> "Key":
         """The key of a block of an experiment with these settings."""
         identity = json.dumps(experiment.identity(config), sort_keys=True)
-        return cls(experiment.name, identity, seed, block)
+        return cls(experiment.work or experiment.name, identity, seed, block)
 
     @property
     def digest(self) -> str:
@@ -58,6 +61,10 @@ class Store:
     def path(self, key: Key) -> Path:
         """Where the block is, or would be."""
         return self.root / key.experiment / key.digest / f"seed-{key.seed}" / f"{key.block}.npz"
+
+    def scratch(self, key: Key) -> Path:
+        """Where a long block keeps its checkpoint until it is finished."""
+        return self.path(key).with_suffix(".partial")
 
     def read(self, key: Key) -> tuple[Arrays, float] | None:
         """The block and the seconds it took, or None.
@@ -94,6 +101,7 @@ class Store:
         file = io.BytesIO()
         np.savez(file, **{_MANIFEST: packed}, **arrays)  # type: ignore[arg-type]
         write_atomically(self.path(key), file.getvalue())
+        shutil.rmtree(self.scratch(key), ignore_errors=True)
 
 
 def _unpack(key: Key, content: bytes) -> tuple[Arrays, float]:
@@ -112,34 +120,13 @@ def _unpack(key: Key, content: bytes) -> tuple[Arrays, float]:
     return arrays, float(manifest["seconds"])
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place, then rename it, so that it is whole or absent."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        # A full disk does not say which file it was.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def versions() -> dict[str, str]:
     """Of everything that shapes a number."""
-    import numba
-
-    return {
-        "fhtd": fhtd.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "machine": platform.machine(),
-    }
+    found = {"fhtd": fhtd.__version__, "python": platform.python_version()}
+    for name in ("numpy", "numba", "gymnasium", "jax", "optax", "box2d"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return {**found, "machine": platform.machine()}
 
 
 def command() -> str:

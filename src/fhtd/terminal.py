@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fhtd.experiments.experiment import Experiment
+from fhtd.files import write_atomically
 from fhtd.reproduction import Outcome, Summary, reproduce
-from fhtd.results import write_atomically
 
 _SIGNS = {"holds": "+", "fails": "x", "inconclusive": "?"}
 

@@ -23,7 +23,8 @@ import numpy as np
 from fhtd import checks
 from fhtd.deep import DFHQ, DQN
 from fhtd.deep.agent import DeepAgent
-from fhtd.results import versions, write_atomically
+from fhtd.files import write_atomically
+from fhtd.results import versions
 
 FORMAT = 1
 ALGORITHMS: dict[str, type[DeepAgent]] = {"dfhq": DFHQ, "dqn": DQN}

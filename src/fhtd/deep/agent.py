@@ -8,16 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.deep import checkpoint, learning, networks, optimisers
+from fhtd.deep import archive, checkpoint, learning, networks, optimisers
 from fhtd.deep.backup import Backup
-from fhtd.deep.episodes import Episode, Step, another, make
+from fhtd.deep.episodes import Episode, Step, another, make, random_action
 from fhtd.deep.replay import Replay
 from fhtd.deep.settings import Settings
 from fhtd.deep.spaces import Encoder
@@ -40,6 +39,8 @@ class DeepAgent:
         self.encoder = Encoder(self.environment)
         #: Frames and finished episodes so far, of all environments together.
         self.frames = self.episodes = 0
+        #: First frame and horizon of a divergence that was recorded, not stopped at.
+        self.divergence: tuple[int, float] | None = None
         #: Episodes that each environment has left behind, cut ones included.
         self._counts = [0] * len(self.environments)
         self.rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(0,)))
@@ -66,12 +67,14 @@ class DeepAgent:
             settings.initialisation,
             jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32)),
         )
-        parameters, structure = eqx.partition(network, eqx.is_array)
+        parameters, rebuild = networks.split(network)
         optimiser = optimisers.build(
             settings.optimiser, settings.learning_rate, settings.max_grad_norm
         )
         functions = learning.build(
-            structure,
+            rebuild,
+            self.replay.layout,
+            self.encoder.scaling,
             self.backup,
             optimiser,
             settings,
@@ -81,7 +84,7 @@ class DeepAgent:
         has_target = settings.target_update_interval > 1
         state = learning.State(
             parameters,
-            jax.tree.map(jnp.copy, parameters) if has_target else None,
+            tuple(map(jnp.copy, parameters)) if has_target else None,
             optimiser.init(parameters),
             jnp.zeros((), jnp.int32),
             jnp.zeros((), jnp.int32),
@@ -96,6 +99,9 @@ class DeepAgent:
             return np.asarray(np.eye(size)[-1])
         if acting == "mean":
             return np.full(size, 1 / size)
+        if isinstance(acting, int):
+            last = checks.integer("acting", acting, 1, size)
+            return np.where(np.arange(size) >= size - last, 1 / last, 0.0)
         return checks.array("acting", acting, (size,))
 
     @property
@@ -120,7 +126,7 @@ class DeepAgent:
     def values(self, observation: Any) -> npt.NDArray[np.float32]:
         """What the agent expects of each action at each horizon: (actions, horizons)."""
         encoded = self.encoder.encode(observation)
-        found = self._functions.values(self._state.parameters, self.encoder.scale(encoded)[None])
+        found = self._functions.values(self._state.parameters, encoded[None])
         return np.asarray(found[0])
 
     def take_statistics(self) -> dict[str, npt.NDArray[np.float64]]:
@@ -153,8 +159,8 @@ class DeepAgent:
     def _choose(self, observation: Any, deterministic: bool, mask: Any = None) -> int:
         allowed = self.encoder.check_mask(mask)
         if not deterministic and self.rng.random() < self.settings.epsilon_final:
-            return int(self.rng.choice(np.flatnonzero(allowed)))
-        encoded = self.encoder.scale(self.encoder.encode(observation))
+            return random_action(self.rng, allowed)
+        encoded = self.encoder.encode(observation)
         found = self._functions.act(self._state.parameters, encoded[None], allowed[None])
         return int(found[0])
 
@@ -194,7 +200,7 @@ class DeepAgent:
             episode = self._episodes[i]
             action = episode.greedy
             if self.rng.random() < self.epsilon:
-                action = int(self.rng.choice(np.flatnonzero(episode.mask)))
+                action = random_action(self.rng, episode.mask)
             self.frames += 1
             raw, reward, terminated, truncated, info = environment.step(
                 self.encoder.to_environment(action)
@@ -267,7 +273,7 @@ class DeepAgent:
     @classmethod
     def load(cls, path: str | PathLike[str], environment: Any = None) -> Self:
         """Read what `save` wrote; the environment is made by its saved id, or given."""
-        manifest, arrays = checkpoint.read(Path(path))
+        manifest, arrays = archive.read(Path(path))
         kinds = {kind.__name__: kind for kind in DeepAgent.__subclasses__()}
         try:
             kind = kinds[manifest["class"]]
@@ -292,8 +298,8 @@ class DeepAgent:
 
     def _present(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Observations and masks of all environments."""
-        observations = np.stack([episode.observation for episode in self._episodes])
-        return self.encoder.scale(observations), np.stack([e.mask for e in self._episodes])
+        observations = np.array([episode.observation for episode in self._episodes])
+        return observations, np.array([episode.mask for episode in self._episodes])
 
     def _greedy(self) -> list[int]:
         found = self._functions.act(self._state.parameters, *self._present())
@@ -310,30 +316,24 @@ class DeepAgent:
         if self.frames < settings.learning_starts or not due or not len(self.replay):
             self._set_greedy(self._greedy())
             return
-        batches = tuple(
-            self._scaled(learning.Batch(*self.replay.sample(settings.batch_size, self.rng)))
+        samples = tuple(
+            self.replay.sample(settings.batch_size, self.rng)
             for _ in range(due * settings.gradient_steps)
         )
-        self._state, result = self._functions.frame(self._state, batches, *self._present())
+        self._state, result = self._functions.frame(self._state, samples, *self._present())
         *actions, largest = np.asarray(result).tolist()
-        if not largest <= settings.divergence_limit:
-            raise self._divergence()
+        if self.divergence is None and not largest <= settings.divergence_limit:
+            self._diverged()
         self._set_greedy([int(action) for action in actions])
 
-    def _scaled(self, batch: learning.Batch) -> learning.Batch:
-        if self.encoder.scaling is None:
-            return batch
-        return batch._replace(
-            observations=self.encoder.scale(batch.observations),
-            next_observations=self.encoder.scale(batch.next_observations),
-        )
-
-    def _divergence(self) -> DivergenceError:
+    def _diverged(self) -> None:
+        """Stop, or remember where it began."""
         errors = np.asarray(self._state.error_sum)
         broken = np.flatnonzero(~np.isfinite(errors))
         worst = broken[0] if len(broken) else int(np.argmax(errors))
-        horizon = float(self.horizons[worst])
-        return DivergenceError(type(self).__name__, self.frames, horizon)
+        self.divergence = (self.frames, float(self.horizons[worst]))
+        if self.settings.on_divergence == "stop":
+            raise DivergenceError(type(self).__name__, *self.divergence)
 
     def returns(self, rewards: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the final horizon predicts, from the rewards of a whole episode: one per step."""
@@ -385,7 +385,7 @@ class DeepAgent:
             scores = np.where(mask, values @ self._acting_weights(), -np.inf)
             action = int(scores.argmax())
             if rng.random() < epsilon:
-                action = int(rng.choice(np.flatnonzero(mask)))
+                action = random_action(rng, mask)
             following, reward, terminated, truncated, info = environment.step(
                 self.encoder.to_environment(action)
             )

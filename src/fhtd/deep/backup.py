@@ -1,9 +1,10 @@
 """The target of every output as data: which rewards it sums, and which output it bootstraps from.
 
-    target_j = sum_k rewards[k, j] R_{t+k+1} + bootstraps[j] U_{sources[j]}(S_{t+n})
+    target_j = sum_k rewards[m, k, j] R_{t+k+1} + bootstraps[m, j] U_{sources[m, j]}(S_{t+m})
 
-with U_0 = 0 and U_j the j-th output collapsed over actions. Fixed horizons point one output back;
-the single output of DQN points at itself. That is the whole difference between the two agents.
+with U_0 = 0 and U_j the j-th output collapsed over actions; m = n, or fewer where a time limit cut
+the steps short. Fixed horizons point one output back; the single output of DQN points at itself.
+That is the whole difference between the two agents.
 """
 
 from collections.abc import Sequence
@@ -19,19 +20,22 @@ from fhtd.weighting import Weighting
 
 @dataclass(frozen=True, eq=False)
 class Backup:
-    """Arrays over outputs j = 1..J (index j - 1), horizons ascending; infinity for DQN's."""
+    """Arrays over lengths m = 1..n and outputs j = 1..J, from 0; horizons ascend."""
 
+    #: Infinity for DQN's.
     horizons: npt.NDArray[np.float64]
-    #: [k, j]: weight of the reward k+1 steps ahead.
+    #: [m, k, j]: weight of the reward k+1 steps ahead.
     rewards: npt.NDArray[Any]
     bootstraps: npt.NDArray[Any]
     #: 0 for nothing, else the number j of the output.
     sources: npt.NDArray[np.int64]
+    #: Whether the output that j needs after m steps is learned at all.
+    known: npt.NDArray[np.bool_]
 
     @property
     def n(self) -> int:
         """How many rewards a transition carries."""
-        return len(self.rewards)
+        return len(self.bootstraps)
 
     @property
     def size(self) -> int:
@@ -61,16 +65,19 @@ class Backup:
                     f"{longer - n} (n_step is {n}), which is not among them"
                 )
         h: npt.NDArray[np.int64] = np.array(chosen)
-        bootstraps = np.ones(len(h), weighting.dtype)
-        for k in range(n):
-            bootstraps *= np.where(h > k, weighting.bootstraps[np.maximum(h - 1 - k, 0)], 0)
-        sources = np.where(h > n, 1 + np.searchsorted(h, h - n), 0)
-        return cls(
-            h.astype(np.float64),
-            checks.frozen(weighting.coefficients()[h - 1, :n].T),
-            checks.frozen(np.where(h > n, bootstraps, 0)),
-            checks.frozen(sources),
-        )
+        rewards = np.zeros((n, n, len(h)), weighting.dtype)
+        bootstraps = np.zeros((n, len(h)), weighting.dtype)
+        sources = np.zeros((n, len(h)), np.int64)
+        coefficients, factors = weighting.coefficients(), np.ones(len(h), weighting.dtype)
+        for m in range(1, n + 1):
+            rewards[m - 1, :m] = coefficients[h - 1, :m].T
+            factors = factors * weighting.bootstraps[np.maximum(h - m, 0)]
+            further = (h > m) & np.isin(h - m, h)
+            bootstraps[m - 1] = np.where(further, factors, 0)
+            sources[m - 1] = np.where(further, 1 + np.searchsorted(h, h - m), 0)
+        known = (sources > 0) | (h <= np.arange(1, n + 1)[:, None])
+        frozen = (checks.frozen(array) for array in (rewards, bootstraps, sources, known))
+        return cls(h.astype(np.float64), *frozen)
 
     @classmethod
     def infinite_horizon(cls, discount: float, n: int = 1) -> "Backup":
@@ -78,22 +85,48 @@ class Backup:
         n = checks.integer("n_step", n, 1)
         discount = checks.real("discount", discount, 0)
         powers = discount ** np.arange(n + 1)
-        return cls(np.array([np.inf]), powers[:n, None], powers[n:], np.ones(1, np.int64))
+        return cls(
+            np.array([np.inf]),
+            np.tril(np.tile(powers[:n], (n, 1)))[:, :, None],
+            powers[1:, None],
+            np.ones((n, 1), np.int64),
+            np.ones((n, 1), np.bool_),
+        )
 
-    def targets(self, rewards: Any, next_values: Any, terminated: Any) -> Any:
-        """(batch, outputs) targets from (batch, n) rewards and (batch, outputs) next values.
+    def targets(self, batch: Any, next_values: Any) -> tuple[Any, Any]:
+        """(batch, outputs) targets of (batch, outputs) next values, and which of them are known.
 
         Rewards after a termination are 0; NumPy or JAX arrays.
         """
+        continues = (1.0 - batch.terminated)[:, None]
         padded = _prepend_zero(next_values)
-        ahead = padded[:, self.sources] * self.bootstraps
-        return rewards @ self.rewards + (1.0 - terminated)[:, None] * ahead
+        if self.n == 1:
+            # Mostly each output points at the one before it: a slice, where a gather is slow.
+            in_order = np.array_equal(self.sources[0], np.arange(self.size))
+            ahead = padded[:, :-1] if in_order else padded[:, self.sources[0]]
+            ahead = continues * ahead * self.bootstraps[0]
+            return batch.rewards * self.rewards[0] + ahead, True
+        module = _module_of(padded)
+        m = batch.lengths.astype(int) - 1
+        bootstraps, sources, known, rewards = (
+            module.asarray(table)[m]
+            for table in (self.bootstraps, self.sources, self.known, self.rewards)
+        )
+        ahead = module.take_along_axis(padded, sources, axis=1) * bootstraps
+        summed = (batch.rewards[:, :, None] * rewards).sum(axis=1)
+        return summed + continues * ahead, known
 
 
 def _prepend_zero(values: Any) -> Any:
     """U_0 = 0 before the outputs."""
+    module = _module_of(values)
+    return module.concatenate([module.zeros_like(values[:, :1]), values], axis=1)
+
+
+def _module_of(values: Any) -> Any:
+    """NumPy or its twin in JAX."""
     if isinstance(values, np.ndarray):
-        return np.concatenate([np.zeros_like(values[:, :1]), values], axis=1)
+        return np
     import jax.numpy as jnp
 
-    return jnp.concatenate([jnp.zeros_like(values[:, :1]), values], axis=1)
+    return jnp

@@ -28,6 +28,12 @@ class Episode:
         self.length = 0
 
 
+def random_action(rng: np.random.Generator, mask: npt.NDArray[np.bool_]) -> int:
+    """One of the permitted actions, each as likely as the others."""
+    permitted = np.flatnonzero(mask)
+    return int(permitted[rng.integers(len(permitted))])
+
+
 def make(environment: Any) -> Any:
     """An environment by its id; one that is given is taken as it is."""
     if isinstance(environment, str):

@@ -3,36 +3,26 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
 from fhtd.deep.backup import Backup
+from fhtd.deep.replay import Batch, Layout, Sample
 from fhtd.deep.settings import Settings
 
 # Far below any value, yet finite: a forbidden action of a terminal state must count as 0.
 _FORBIDDEN = -1e30
 
 
-class Batch(NamedTuple):
-    """Transitions as `Replay.sample` gives them."""
-
-    observations: Any
-    actions: Any
-    rewards: Any
-    next_observations: Any
-    terminated: Any
-    next_masks: Any
-
-
 class State(NamedTuple):
     """All that training changes."""
 
-    parameters: Any
+    #: The network's arrays, as `networks.split` gives them.
+    parameters: tuple[Array, ...]
     #: None without a target network.
-    target: Any
+    target: tuple[Array, ...] | None
     optimiser: Any
     updates: Array
     #: Since the last log: updates, and sums of squared errors and of targets of each output.
@@ -44,7 +34,7 @@ class State(NamedTuple):
 class Functions(NamedTuple):
     """The compiled functions of one agent."""
 
-    #: (state, batches, observations, masks) -> (state, [greedy action of each..., largest loss])
+    #: (state, samples, observations, masks) -> (state, [greedy action of each..., largest loss])
     frame: Callable[..., tuple[State, Array]]
     #: (parameters, observations, masks) -> greedy actions
     act: Callable[..., Array]
@@ -53,44 +43,48 @@ class Functions(NamedTuple):
 
 
 def build(
-    structure: Any,
+    rebuild: Callable[[tuple[Array, ...]], Any],
+    layout: Layout,
+    scaling: float | None,
     backup: Backup,
     optimiser: optax.GradientTransformation,
     settings: Settings,
     acting: Array,
     loss_weights: Array,
 ) -> Functions:
-    """Bind the settings; `structure` is the network without its arrays."""
+    """Bind the settings; `rebuild` makes the network of its arrays."""
 
-    def outputs(parameters: Any, observations: Array) -> Array:
-        found: Array = eqx.combine(parameters, structure)(observations)
+    def outputs(parameters: tuple[Array, ...], observations: Array) -> Array:
+        seen = observations.astype(jnp.float32)
+        found: Array = rebuild(parameters)(seen if scaling is None else seen * scaling)
         return found
 
-    def next_values(parameters: Any, target: Any, batch: Batch) -> Array:
+    def next_values(state: State, batch: Batch) -> Array:
         """U_j(S'): the best permitted action of each output."""
-        mask = batch.next_masks[:, :, None]
-        online = outputs(parameters, batch.next_observations)
-        if target is None:
-            return jnp.where(mask, online, _FORBIDDEN).max(axis=1)
-        fixed = outputs(target, batch.next_observations)
+        mask = batch.next_masks[:, :, None] > 0
+        online = state.parameters if state.target is None or settings.double else state.target
+        permitted = jnp.where(mask, outputs(online, batch.next_observations), _FORBIDDEN)
         if not settings.double:
-            return jnp.where(mask, fixed, _FORBIDDEN).max(axis=1)
-        chosen = jnp.where(mask, online, _FORBIDDEN).argmax(axis=1, keepdims=True)
+            return permitted.max(axis=1)
+        assert state.target is not None
+        fixed = outputs(state.target, batch.next_observations)
+        chosen = permitted.argmax(axis=1, keepdims=True)
         return jnp.take_along_axis(fixed, chosen, axis=1)[:, 0]
 
-    def loss(parameters: Any, targets: Array, batch: Batch) -> tuple[Array, Array]:
+    def loss(
+        parameters: tuple[Array, ...], targets: Array, known: Any, batch: Batch
+    ) -> tuple[Array, Array]:
         """Mean over the batch and (weighted) over horizons of the squared error."""
         all_values = outputs(parameters, batch.observations)
-        taken = jnp.take_along_axis(all_values, batch.actions[:, None, None], axis=1)[:, 0]
-        errors = ((targets - taken) ** 2).mean(axis=0)
+        # Only the heads of the action taken; a gather's gradient would be a slow scatter.
+        taken = batch.actions[:, None].astype(int) == jnp.arange(all_values.shape[1])
+        values = jnp.where(taken[:, :, None], all_values, 0).sum(axis=1)
+        errors = jnp.where(known, (targets - values) ** 2, 0).mean(axis=0)
         return (loss_weights * errors).mean(), errors
 
     def learn(state: State, batch: Batch) -> tuple[State, Array]:
-        ahead = next_values(state.parameters, state.target, batch)
-        targets = jax.lax.stop_gradient(backup.targets(batch.rewards, ahead, batch.terminated))
-        (_, errors), gradients = jax.value_and_grad(loss, has_aux=True)(
-            state.parameters, targets, batch
-        )
+        targets, known = backup.targets(batch, next_values(state, batch))
+        gradients, errors = jax.grad(loss, has_aux=True)(state.parameters, targets, known, batch)
         changes, memory = optimiser.update(gradients, state.optimiser, state.parameters)
         parameters = optax.apply_updates(state.parameters, changes)
         updates = state.updates + 1
@@ -98,6 +92,8 @@ def build(
         if target is not None:
             due = updates % settings.target_update_interval == 0
             target = jax.tree.map(lambda new, old: jnp.where(due, new, old), parameters, target)
+        counted = jnp.broadcast_to(known, targets.shape)
+        mean = jnp.where(counted, targets, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
         return State(
             parameters,
             target,
@@ -105,19 +101,19 @@ def build(
             updates,
             state.summed + 1,
             state.error_sum + errors,
-            state.target_sum + targets.mean(axis=0),
+            state.target_sum + mean,
         ), errors.max()
 
-    def greedy(parameters: Any, observations: Array, masks: Array) -> Array:
+    def greedy(parameters: tuple[Array, ...], observations: Array, masks: Array) -> Array:
         scores = outputs(parameters, observations) @ acting
         return jnp.where(masks, scores, _FORBIDDEN).argmax(axis=1)
 
     def frame(
-        state: State, batches: tuple[Batch, ...], observations: Array, masks: Array
+        state: State, samples: tuple[Sample, ...], observations: Array, masks: Array
     ) -> tuple[State, Array]:
         largest = jnp.zeros(())
-        for batch in batches:
-            state, error = learn(state, batch)
+        for sample in samples:
+            state, error = learn(state, layout.unpack(sample))
             largest = jnp.maximum(largest, error)
         actions = greedy(state.parameters, observations, masks)
         return state, jnp.append(actions.astype(largest.dtype), largest)

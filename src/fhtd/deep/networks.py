@@ -1,6 +1,7 @@
 """Networks: shared hidden layers with one linear output per action and horizon."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -144,3 +145,13 @@ class Separate(eqx.Module):
     def __call__(self, observations: Array) -> Array:
         each = eqx.filter_vmap(lambda network: network(observations)[..., 0])(self.networks)
         return jnp.moveaxis(each, 0, -1)
+
+
+def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]], Any]]:
+    """A network's arrays, and what makes the network of such arrays.
+
+    A plain tuple goes in and out of compiled functions quicker than a tree of modules.
+    """
+    arrays, structure = eqx.partition(network, eqx.is_array)
+    leaves, tree = jax.tree.flatten(arrays)
+    return tuple(leaves), lambda leaves: eqx.combine(jax.tree.unflatten(tree, leaves), structure)

@@ -59,12 +59,14 @@ class Settings:
     """Probability of a random action in the end (paper: 0.1)."""
     epsilon_frames: int = 50_000
     """Frames over which it falls in a straight line (paper: 50,000)."""
-    acting: Literal["final", "mean"] | tuple[float, ...] = "final"
-    """What to act on: the final horizon, the mean of all, or any weights over the horizons."""
+    acting: Literal["final", "mean"] | int | tuple[float, ...] = "final"
+    """What to act on: the final horizon, the mean of all or of the last k, or a weight for each."""
     max_episode_frames: int | None = None
     """Cut episodes after so many frames (paper: 5,000 in LunarLander)."""
     divergence_limit: float = 1e12
-    """A loss above this, or not finite, stops training with DivergenceError."""
+    """A loss above this, or not finite, is a divergence."""
+    on_divergence: Literal["stop", "record"] = "stop"
+    """Stop with DivergenceError, or note frame and horizon of the first and go on."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -91,7 +93,11 @@ class Settings:
             checks.positive("max_grad_norm", self.max_grad_norm)
         if self.max_episode_frames is not None:
             checks.integer("max_episode_frames", self.max_episode_frames, 1)
-        for name, kind in (("initialisation", Initialisation), ("optimiser", Optimiser)):
+        for name, kind in (
+            ("initialisation", Initialisation),
+            ("optimiser", Optimiser),
+            ("on_divergence", Literal["stop", "record"]),
+        ):
             if getattr(self, name) not in get_args(kind):
                 options = ", ".join(get_args(kind))
                 raise ValueError(f"{name} must be one of {options}, got {getattr(self, name)!r}")

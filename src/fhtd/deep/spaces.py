@@ -21,6 +21,8 @@ class Encoder:
                 "over a list of actions"
             )
         self.n_actions = int(actions.n)
+        self._all_actions = np.ones(self.n_actions, bool)
+        self._all_actions.setflags(write=False)
         self._first_action = int(actions.start)
         self.scaling: float | None = None
         self._first_state: int | None = None
@@ -80,7 +82,7 @@ class Encoder:
     def check_mask(self, mask: Any) -> npt.NDArray[np.bool_]:
         """A usable mask: one flag per action, at least one of them set."""
         if mask is None:
-            return np.ones(self.n_actions, bool)
+            return self._all_actions
         flags = np.asarray(mask).astype(bool)
         if flags.shape != (self.n_actions,):
             raise ValueError(f"action_mask must have {self.n_actions} entries, got {flags.shape}")

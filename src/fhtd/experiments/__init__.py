@@ -16,6 +16,10 @@ NAMES = (
     "complexity",
     "weightings",
     "convergence",
+    "lunar-lander",
+    "lander-sweep",
+    "lander-conventions",
+    "deep-values",
 )
 
 __all__ = ["NAMES", "Claim", "Experiment", "Verdict", "find"]

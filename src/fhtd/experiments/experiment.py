@@ -9,7 +9,8 @@ computed twice.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,23 @@ class Claim:
     verdict: Verdict
 
 
+class Scratch(Protocol):
+    """Where a long block keeps its checkpoint until it is finished."""
+
+    @property
+    def folder(self) -> Path:
+        """A folder that survives the process; on another machine, as far as `saved` was called."""
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Keep plain data in a file of the folder, whole or not at all."""
+
+    def read_json(self, name: str) -> Any:
+        """What `write_json` kept, or None."""
+
+    def saved(self) -> None:
+        """Say that the folder holds a checkpoint to go on from."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One figure or result of the paper.
@@ -67,7 +85,8 @@ class Experiment:
     cost: str
     config: type[Any]
     blocks: Callable[[Any], list[str]]
-    run: Callable[[Any, int, str], Arrays]
+    #: A resumable experiment's run takes a `Scratch` as well.
+    run: Callable[..., Arrays]
     combine: Callable[[Any, Mapping[str, Arrays]], Arrays]
     plot: Callable[[Any, Arrays], "Figure"]
     claims: Callable[[Any, Arrays], list[Claim]]
@@ -80,6 +99,14 @@ class Experiment:
     charts: tuple[Chart, ...] = ()
     #: It measures time, so nothing else should run beside it.
     needs_quiet: bool = False
+    #: Too long to be part of `all`.
+    takes_hours: bool = False
+    #: Blocks take so long that they keep checkpoints.
+    resumable: bool = False
+    #: The experiment whose blocks it reads, where it is not its own.
+    work: str = ""
+    #: Memory that one block takes, in megabytes.
+    megabytes: int = 300
 
     def settings(self, config: Any) -> dict[str, Any]:
         """The configuration as plain data."""
@@ -89,7 +116,7 @@ class Experiment:
         """What the content of a block depends on, beside its name and the seed."""
         settings = self.settings(config)
         kept = {key: value for key, value in settings.items() if key not in self.extent}
-        return {"experiment": self.name, "revision": self.revision, "settings": kept}
+        return {"experiment": self.work or self.name, "revision": self.revision, "settings": kept}
 
 
 def run_blocks(runs: int, size: int) -> list[range]:

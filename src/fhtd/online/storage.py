@@ -1,14 +1,16 @@
 """Learners in one `.npz` file: a JSON header and arrays, nothing that could run code."""
 
+import io
 import json
-import os
 import zipfile
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fhtd.features import Features
+from fhtd.files import write_atomically
 from fhtd.online import baselines, control, prediction
 from fhtd.online.learner import Learner
 from fhtd.online.schedule import rate_from_json, rate_to_json
@@ -66,14 +68,9 @@ def save(learner: Learner, path: str | PathLike[str]) -> None:
         "step": learner.step,
         "generator": learner._rng.bit_generator.state,
     }
-    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+    content = io.BytesIO()
+    np.savez(content, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    write_atomically(Path(path), content.getvalue())
 
 
 def load(path: str | PathLike[str], **replace: Any) -> Learner:

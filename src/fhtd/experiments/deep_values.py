@@ -1,0 +1,201 @@
+"""What deep agents expected against what then came, with the weights of LunarLander's runs."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd.experiments import landing, lunar_lander, style
+from fhtd.experiments.experiment import (
+    Arrays,
+    Claim,
+    Experiment,
+    above,
+    exactly,
+    parse_block,
+)
+from fhtd.experiments.lunar_lander import Config
+from fhtd.statistics import Interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The share of a discounted return that may lie beyond the end of a cut episode.
+_LEFT_OUT = 0.01
+
+
+def arms(config: Config) -> list[str]:
+    """Both algorithms at the first discount."""
+    return [f"{name}-{exactly(config.discounts[0])}" for name in ("dfhq", "dqn")]
+
+
+def blocks(config: Config) -> list[str]:
+    """Those of LunarLander's experiment at the first discount."""
+    return [b for b in lunar_lander.blocks(config) if parse_block(b)[0] in arms(config)]
+
+
+def outcomes(
+    rewards: npt.NDArray[np.float64], discount: float, span: int, terminated: bool
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The discounted sum of the next `span` rewards at each step, and where it is all known.
+
+    After a termination nothing more comes; after a cut, what would have come is not known.
+    """
+    found = np.zeros(len(rewards))
+    weights = discount ** np.arange(min(span, len(rewards)))
+    for t in range(len(rewards)):
+        ahead = rewards[t : t + len(weights)]
+        found[t] = ahead @ weights[: len(ahead)]
+    known = np.full(len(rewards), terminated) | (np.arange(len(rewards)) + span <= len(rewards))
+    return found, known
+
+
+def span_of(config: Config, arm: str) -> int:
+    """How many rewards an estimate is about: H, or all but the last 1% of a discounted sum."""
+    if arm.startswith("dfhq"):
+        return config.horizon
+    discount = config.discounts[0]
+    if discount >= 1:
+        return landing.EVALUATION_FRAMES
+    return int(np.ceil(np.log(_LEFT_OUT) / np.log(discount)))
+
+
+def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+    """Per run: bias, root-mean-square error, spread of outcomes; and the first run's episodes."""
+    data: Arrays = {}
+    for arm in arms(config):
+        rows = []
+        for run in range(config.runs):
+            one = results[landing.run_name(arm, run)]
+            values, returns, known, first = _compare(config, arm, one)
+            errors = (values - returns)[known]
+            enough = len(errors) > 1
+            rows.append(
+                [
+                    errors.mean() if enough else np.nan,
+                    np.sqrt((errors**2).mean()) if enough else np.nan,
+                    returns[known].std() if enough else np.nan,
+                    len(errors),
+                ]
+            )
+            if run == 0:
+                data[f"{arm}.values"], data[f"{arm}.returns"] = values[:first], returns[:first]
+        bias, error, spread, steps = np.array(rows).T
+        data |= {f"{arm}.bias": bias, f"{arm}.error": error, f"{arm}.spread": spread}
+        data[f"{arm}.steps"] = steps
+    return data
+
+
+def _compare(
+    config: Config, arm: str, one: Arrays
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_], int]:
+    """Estimates and outcomes of a run's episodes, joined; the length of the first."""
+    lengths = one["evaluation_length"]
+    rewards = np.split(one["evaluation_reward"].astype(np.float64), np.cumsum(lengths)[:-1])
+    parts = [
+        outcomes(episode, config.discounts[0], span_of(config, arm), bool(ended))
+        for episode, ended in zip(rewards, one["evaluation_terminated"], strict=True)
+    ]
+    returns, known = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return one["evaluation_value"].astype(np.float64), returns, known, int(lengths[0])
+
+
+def plot(config: Config, data: Arrays) -> "Figure":
+    """One episode of each algorithm above; bias and error of every run below."""
+    figure, axes = style.panels(2, 2)
+    for i, arm in enumerate(arms(config)):
+        panel = axes[0, i]
+        steps = np.arange(len(data[f"{arm}.values"]))
+        style.line(panel, steps, data[f"{arm}.values"], None, "estimate", 1)
+        what = f"{config.horizon}-step return" if arm.startswith("dfhq") else "discounted return"
+        style.line(panel, steps, data[f"{arm}.returns"], None, what, 2)
+        style.label(panel, f"{landing.title(arm)}: an episode", "step", "value of the action taken")
+        for panel, field in ((axes[1, 0], "bias"), (axes[1, 1], "error")):
+            runs = data[f"{arm}.{field}"] / data[f"{arm}.spread"]
+            landing.dots(panel, i, runs, landing.title(arm))
+    for panel, word in ((axes[1, 0], "Bias"), (axes[1, 1], "Root-mean-square error")):
+        title = f"{word} of each of {config.runs} runs"
+        style.label(panel, title, "runs, by arm", "standard deviations of the returns")
+        panel.axhline(0, color="#888888", linewidth=0.8)
+    return figure
+
+
+def claims(config: Config, data: Arrays) -> list[Claim]:
+    """What the paper judges by eye."""
+    ours, theirs = arms(config)
+    bias = {arm: data[f"{arm}.bias"] / data[f"{arm}.spread"] for arm in (ours, theirs)}
+    error = {arm: data[f"{arm}.error"] / data[f"{arm}.spread"] for arm in (ours, theirs)}
+    over = Interval.of(bias[theirs])
+    more = Interval.of(bias[theirs] - bias[ours])
+    closer = Interval.of(error[theirs] - error[ours])
+    unit = "in standard deviations of the run's returns, over all steps whose return is known"
+    raw = {arm: Interval.of(data[f"{arm}.bias"]) for arm in (ours, theirs)}
+    return [
+        Claim(
+            "dqn-overestimates",
+            "DQN's estimates show maximisation bias.",
+            f"mean of estimate minus return, {unit}; holds if its 95% interval over seeds lies "
+            "above 0, fails if below",
+            f"{over} standard deviations ({raw[theirs]} in reward)",
+            above(over, 0),
+        ),
+        Claim(
+            "dqn-overestimates-more",
+            "DFHQ's estimates are less impacted: DQN overestimates more.",
+            f"DQN's mean of estimate minus return less DFHQ's, {unit}, paired over seeds; holds if "
+            "the 95% interval lies above 0, fails if below",
+            f"{more} standard deviations (DFHQ {raw[ours]}, DQN {raw[theirs]} in reward)",
+            above(more, 0),
+        ),
+        Claim(
+            "dfhq-matches-better",
+            "DFHQ's estimates match the returns that follow better than DQN's.",
+            f"DQN's root-mean-square error less DFHQ's, {unit}, paired over seeds; holds if the "
+            "95% interval lies above 0, fails if below",
+            f"{closer} standard deviations (DFHQ {Interval.of(error[ours])}, DQN "
+            f"{Interval.of(error[theirs])})",
+            above(closer, 0),
+        ),
+    ]
+
+
+def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
+    """Every run in numbers, and the episodes that are shown."""
+    names = arms(config)
+    runs = {
+        "arm": np.repeat(names, config.runs),
+        "run": np.tile(np.arange(config.runs), len(names)),
+    }
+    for field in ("bias", "error", "spread", "steps"):
+        runs[field] = np.concatenate([data[f"{arm}.{field}"] for arm in names])
+    lengths = [len(data[f"{arm}.values"]) for arm in names]
+    return {
+        "runs": runs,
+        "episodes": {
+            "arm": np.repeat(names, lengths),
+            "step": np.concatenate([np.arange(length) for length in lengths]),
+            "estimate": np.concatenate([data[f"{arm}.values"] for arm in names]),
+            "return": np.concatenate([data[f"{arm}.returns"] for arm in names]),
+        },
+    }
+
+
+EXPERIMENT = Experiment(
+    name="deep-values",
+    title="Value estimates of deep agents against the returns that followed",
+    source="Appendix, figures of deep value estimates",
+    shows="fixed-horizon estimates are less biased upwards than those of DQN",
+    cost="6 hours (none after lunar-lander)",
+    config=Config,
+    blocks=blocks,
+    run=lunar_lander.run,
+    combine=combine,
+    plot=plot,
+    claims=claims,
+    tables=tables,
+    resumable=True,
+    takes_hours=True,
+    megabytes=500,
+    work="lunar-lander",
+)

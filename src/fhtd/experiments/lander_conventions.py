@@ -1,0 +1,180 @@
+"""What the paper leaves open in LunarLander: which RMSprop, and which first weights."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fhtd import checks
+from fhtd.experiments import landing, style
+from fhtd.experiments.experiment import Arrays, Claim, Experiment, Scratch, above, parse_block
+from fhtd.statistics import Interval, Statistics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_OPTIMISERS = ("rmsprop-torch", "rmsprop-tensorflow", "rmsprop-centred")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the comparison of conventions."""
+
+    runs: int = 3
+    """Independent runs of each arm."""
+    frames: int = 300_000
+    """Frames of a run."""
+    horizon: int = 64
+    """Final horizon of DFHQ (paper: 64)."""
+    discount: float = 0.99
+    """Discount of both (paper: 0.99 and 1)."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers (paper: 256 and 256)."""
+    optimisers: tuple[str, ...] = _OPTIMISERS
+    """What is meant by RMSprop: PyTorch's, TensorFlow's, or the centred one of the DQN papers."""
+    initialisations: tuple[str, ...] = ("glorot", "torch")
+    """First weights: Glorot uniform with zero biases, or PyTorch's default."""
+
+    def __post_init__(self) -> None:
+        checks.integer("runs", self.runs, 1)
+        checks.integer("frames", self.frames, 1)
+        checks.integer("horizon", self.horizon, 1)
+        checks.real("discount", self.discount, 0, 1)
+        landing.check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
+        for name, known in (
+            ("optimisers", (*_OPTIMISERS, "adam")),
+            ("initialisations", ("glorot", "torch")),
+        ):
+            values = getattr(self, name)
+            if not values or not set(values) <= set(known):
+                raise ValueError(f"{name} must be among {', '.join(known)}, got {values}")
+
+    @classmethod
+    def smoke(cls) -> "Config":
+        """Two short runs of small networks."""
+        return cls(runs=2, frames=1_200, horizon=8, hidden=(16, 16), optimisers=("rmsprop-torch",))
+
+
+def arms(config: Config) -> list[str]:
+    """Algorithm, optimiser and first weights."""
+    return [
+        f"{algorithm}_{optimiser}_{start}"
+        for optimiser in config.optimisers
+        for start in config.initialisations
+        for algorithm in ("dfhq", "dqn")
+    ]
+
+
+def blocks(config: Config) -> list[str]:
+    """One run each."""
+    return landing.blocks_of(arms(config), config.runs)
+
+
+def run(config: Config, seed: int, block: str, scratch: Scratch) -> Arrays:
+    """Train one agent."""
+    arm, runs = parse_block(block)
+    algorithm, optimiser, start = arm.split("_")
+    settings = {
+        "discount": config.discount,
+        "hidden": config.hidden,
+        "optimiser": optimiser,
+        "initialisation": start,
+    }
+    if algorithm == "dfhq":
+        settings["horizon"] = config.horizon
+    return landing.train(
+        algorithm,
+        settings,
+        frames=config.frames,
+        seed=seed,
+        run=runs.start,
+        scratch=scratch,
+    )
+
+
+def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+    """Curves of every run."""
+    at = landing.points(config.frames)
+    curves = {f"{a}.curves": landing.curves(results, a, config.runs, at) for a in arms(config)}
+    return {"frame": at, **curves}
+
+
+def plot(config: Config, data: Arrays) -> "Figure":
+    """A panel for each optimiser and kind of first weights."""
+    rows, columns = len(config.initialisations), len(config.optimisers)
+    figure, axes = style.panels(rows, columns, width=3.4, height=2.7)
+    for i, start in enumerate(config.initialisations):
+        for j, optimiser in enumerate(config.optimisers):
+            for index, algorithm in enumerate(("dfhq", "dqn")):
+                curves = data[f"{algorithm}_{optimiser}_{start}.curves"]
+                found = Statistics.of(curves)
+                text = algorithm.upper()
+                error = found.standard_error if config.runs > 1 else None
+                style.line(axes[i, j], data["frame"], found.mean, error, text, index)
+            title = f"{optimiser}, {start}, {config.runs} runs"
+            style.label(axes[i, j], title, "frame", "mean return of 10 episodes")
+            axes[i, j].sharey(axes[0, 0])
+    return figure
+
+
+def claims(config: Config, data: Arrays) -> list[Claim]:
+    """The paper's comparison under every reading of it."""
+    found = []
+    for optimiser in config.optimisers:
+        for start in config.initialisations:
+            ours, theirs = (
+                landing.areas(data, f"{name}_{optimiser}_{start}") for name in ("dfhq", "dqn")
+            )
+            gap = Interval.of(ours - theirs)
+            found.append(
+                Claim(
+                    f"{optimiser}-{start}",
+                    f"DFHQ's area under the curve is well above DQN's ({optimiser}, first weights "
+                    f"{start}).",
+                    "difference in mean return over all frames, paired over seeds; holds if its "
+                    "95% interval lies above 0, fails if below",
+                    f"DFHQ {ours.mean():.4g}, DQN {theirs.mean():.4g}; difference {gap}",
+                    above(gap, 0),
+                )
+            )
+    return found
+
+
+def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
+    """Every run of every arm."""
+    rows = [(arm, run) for arm in arms(config) for run in range(config.runs)]
+    return {
+        "runs": style.as_columns(
+            ("arm", "run", "area"),
+            [arm for arm, _ in rows],
+            [run for _, run in rows],
+            [float(landing.areas(data, arm)[run]) for arm, run in rows],
+        ),
+        "curves": style.as_columns(
+            ("arm", "frame", "mean_return"),
+            np.repeat(arms(config), len(data["frame"])),
+            np.tile(data["frame"], len(arms(config))),
+            np.concatenate([data[f"{arm}.curves"].mean(axis=0) for arm in arms(config)]),
+        ),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="lander-conventions",
+    title="RMSprop conventions and first weights in LunarLander",
+    source="not in the paper, which leaves them open",
+    shows="how much rests on which RMSprop and which first weights are meant",
+    cost="3 hours",
+    config=Config,
+    blocks=blocks,
+    run=run,
+    combine=combine,
+    plot=plot,
+    claims=claims,
+    tables=tables,
+    extent=("runs", "optimisers", "initialisations"),
+    resumable=True,
+    takes_hours=True,
+    megabytes=500,
+)

@@ -1,0 +1,278 @@
+"""Deep control in LunarLander: DFHQ and DQN without target networks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fhtd import checks
+from fhtd.experiments import landing, style
+from fhtd.experiments.experiment import (
+    Arrays,
+    Claim,
+    Experiment,
+    Scratch,
+    Verdict,
+    above,
+    exactly,
+    parse_block,
+    worst,
+)
+from fhtd.statistics import Interval, Statistics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the comparison in LunarLander."""
+
+    runs: int = 30
+    """Independent runs of each arm (paper: 30)."""
+    frames: int = 500_000
+    """Frames of a run (paper: 500,000)."""
+    horizon: int = 64
+    """Final horizon of DFHQ (paper: 64)."""
+    discounts: tuple[float, ...] = (0.99, 1.0)
+    """Discounts of both (paper: 0.99 and 1)."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers (paper: 256 and 256)."""
+    learning_rate: float = 1e-4
+    """Learning rate of RMSprop (paper: 1e-4)."""
+    evaluation_episodes: int = 10
+    """Episodes after training, with frozen weights (paper: one is shown)."""
+    evaluation_epsilon: float = 0.05
+    """Probability of a random action in them (paper: 0.05)."""
+
+    def __post_init__(self) -> None:
+        checks.integer("runs", self.runs, 1)
+        checks.integer("frames", self.frames, 1)
+        checks.integer("horizon", self.horizon, 1)
+        checks.integer("evaluation_episodes", self.evaluation_episodes, 1)
+        checks.real("evaluation_epsilon", self.evaluation_epsilon, 0, 1)
+        checks.positive("learning_rate", self.learning_rate)
+        landing.check_each("discounts", self.discounts, lambda n, v: checks.real(n, v, 0, 1))
+        landing.check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
+
+    @classmethod
+    def smoke(cls) -> "Config":
+        """Two short runs of small networks."""
+        return cls(runs=2, frames=1_500, horizon=8, hidden=(16, 16), evaluation_episodes=2)
+
+
+def arms(config: Config) -> list[str]:
+    """Both algorithms at each discount."""
+    return [f"{name}-{exactly(g)}" for name in ("dfhq", "dqn") for g in config.discounts]
+
+
+def blocks(config: Config) -> list[str]:
+    """One run each."""
+    return landing.blocks_of(arms(config), config.runs)
+
+
+def run(config: Config, seed: int, block: str, scratch: Scratch) -> Arrays:
+    """Train, then watch with frozen weights."""
+    arm, runs = parse_block(block)
+    algorithm, _, discount = arm.partition("-")
+    settings = {
+        "discount": float(discount),
+        "hidden": config.hidden,
+        "learning_rate": config.learning_rate,
+    }
+    if algorithm == "dfhq":
+        settings["horizon"] = config.horizon
+    return landing.train(
+        algorithm,
+        settings,
+        frames=config.frames,
+        seed=seed,
+        run=runs.start,
+        scratch=scratch,
+        evaluation_episodes=config.evaluation_episodes,
+        epsilon=config.evaluation_epsilon,
+    )
+
+
+def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+    """Curves of every run at common frames, and where value estimates left all sense."""
+    at = landing.points(config.frames)
+    data: Arrays = {"frame": at}
+    for arm in arms(config):
+        data[f"{arm}.curves"] = landing.curves(results, arm, config.runs, at)
+        data[f"{arm}.senseless"] = np.array(
+            [landing.senseless(results[landing.run_name(arm, run)]) for run in range(config.runs)]
+        )
+    return data
+
+
+def plot(config: Config, data: Arrays) -> "Figure":
+    """Mean and standard error over runs, and every run's area under the curve."""
+    figure, axes = style.panels(1, 2, width=4.6)
+    curves, areas = axes[0]
+    for i, arm in enumerate(arms(config)):
+        found = Statistics.of(data[f"{arm}.curves"])
+        style.line(curves, data["frame"], found.mean, found.standard_error, landing.title(arm), i)
+        landing.dots(areas, i, landing.areas(data, arm), landing.title(arm))
+    style.label(
+        curves,
+        f"LunarLander, {config.runs} runs an arm",
+        "frame",
+        f"mean return of the last {landing.WINDOW} episodes",
+    )
+    low = min(data[f"{arm}.curves"].mean(axis=0).min() for arm in arms(config))
+    curves.set_ylim(max(low, -600.0), None)
+    style.label(
+        areas, "Area under the curve of each run", "runs, by arm", "mean return over all frames"
+    )
+    return figure
+
+
+def claims(config: Config, data: Arrays) -> list[Claim]:
+    """What the paper reads off its figure."""
+    first = exactly(config.discounts[0])
+    ours, theirs = f"dfhq-{first}", f"dqn-{first}"
+    gap = Interval.of(landing.areas(data, ours) - landing.areas(data, theirs))
+    found = [
+        Claim(
+            "area-under-the-curve",
+            f"DFHQ's area under the curve is well above DQN's (discount {first}).",
+            "difference in mean return over all frames, paired over seeds; holds if its 95% "
+            "interval lies above 0, fails if below",
+            f"DFHQ {Interval.of(landing.areas(data, ours))}, DQN "
+            f"{Interval.of(landing.areas(data, theirs))}; difference {gap}",
+            above(gap, 0),
+        ),
+        _variance(data, ours, theirs),
+        _improvement(config, data, ours),
+    ]
+    if len(config.discounts) > 1:
+        last = exactly(config.discounts[-1])
+        found.append(_sensitivity(data, first, last))
+        found.append(_divergence(config, data, f"dqn-{last}", f"dfhq-{last}"))
+    return found
+
+
+def _variance(data: Arrays, ours: str, theirs: str) -> Claim:
+    """Spread over runs, with an interval from resampled seeds."""
+    spreads = [landing.resampled_spread(data[f"{arm}.curves"]) for arm in (ours, theirs)]
+    # One run drawn again and again has no spread.
+    ratio = spreads[1][spreads[0] > 0] / spreads[0][spreads[0] > 0]
+    interval = Interval(ratio[0], *np.quantile(ratio[1:], [0.025, 0.975]).tolist())
+    return Claim(
+        "lower-variance",
+        "DFHQ has considerably lower variance across runs than DQN.",
+        "standard deviation over runs, averaged over frames, DQN's divided by DFHQ's; 95% interval "
+        "from 2,000 resamplings of seeds, the same for both; holds if above 1, fails if below",
+        f"DFHQ {spreads[0][0]:.3g}, DQN {spreads[1][0]:.3g}; ratio {interval}",
+        above(interval, 1),
+    )
+
+
+def _improvement(config: Config, data: Arrays, arm: str) -> Claim:
+    """Fifths of the run, each against the one before."""
+    fifths = np.stack(
+        [part.mean(axis=1) for part in np.array_split(data[f"{arm}.curves"], 5, axis=1)]
+    )
+    steps = [Interval.of(step) for step in np.diff(fifths, axis=0)]
+    return Claim(
+        "steady-improvement",
+        "DFHQ improves relatively steadily.",
+        "the run in fifths: the mean return of each minus that of the one before, paired over "
+        "seeds; holds if all four 95% intervals lie above 0, fails if one lies below",
+        "; ".join(str(step) for step in steps),
+        worst([above(step, 0) for step in steps]),
+    )
+
+
+def _sensitivity(data: Arrays, first: str, last: str) -> Claim:
+    """What a discount of 1 costs each."""
+    lost = {
+        name: landing.areas(data, f"{name}-{first}") - landing.areas(data, f"{name}-{last}")
+        for name in ("dfhq", "dqn")
+    }
+    more = Interval.of(lost["dqn"] - lost["dfhq"])
+    either = Interval.of(lost["dqn"] + lost["dfhq"])
+    return Claim(
+        "less-sensitive-to-discount",
+        "DFHQ is significantly less sensitive to the discount than DQN.",
+        f"mean return lost from discount {first} to {last}, paired over seeds: DQN must lose more "
+        "than DFHQ's change in either direction; holds if both 95% intervals lie above 0, fails if "
+        "one lies below",
+        f"DFHQ loses {Interval.of(lost['dfhq'])}, DQN {Interval.of(lost['dqn'])}; DQN's loss minus "
+        f"DFHQ's {more}, plus DFHQ's {either}",
+        worst([above(more, 0), above(either, 0)]),
+    )
+
+
+def _divergence(config: Config, data: Arrays, theirs: str, ours: str) -> Claim:
+    """Mean value estimates beyond anything that an episode can bring."""
+    early = config.frames / 5
+    soon = (data[f"{theirs}.senseless"] >= 0) & (data[f"{theirs}.senseless"] <= early)
+    never = data[f"{ours}.senseless"] < 0
+    whole = bool(soon.all() and never.all())
+    none = not soon.any()
+    return Claim(
+        "dqn-diverges-undiscounted",
+        "DQN with discount 1 diverges immediately; DFHQ does not.",
+        f"a run has diverged where its mean target exceeds {landing.SENSELESS:g} in size, which no "
+        "episode can bring; holds if every DQN run does in the first fifth and no DFHQ run ever "
+        "does, fails if no DQN run does, else inconclusive",
+        f"{int(soon.sum())} of {len(soon)} DQN runs (first fifth), "
+        f"{int((~never).sum())} of {len(never)} DFHQ runs (at any time)",
+        Verdict.HOLDS if whole else Verdict.FAILS if none else Verdict.INCONCLUSIVE,
+    )
+
+
+def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
+    """Curves, their every run at fewer frames, and each run in numbers."""
+    names = arms(config)
+    found = {arm: Statistics.of(data[f"{arm}.curves"]) for arm in names}
+    at = data["frame"]
+    few = np.arange(len(at))[9::10] if len(at) >= 10 else np.arange(len(at))
+    rows = [(arm, run) for arm in names for run in range(config.runs)]
+    dense: list[tuple[Any, ...]] = [
+        (arm, run, int(at[i]), round(float(data[f"{arm}.curves"][run, i]), 2))
+        for arm, run in rows
+        for i in few
+    ]
+    return {
+        "curves": style.as_columns(
+            ("arm", "frame", "mean_return", "standard_error"),
+            np.repeat(names, len(at)),
+            np.tile(at, len(names)),
+            np.concatenate([found[arm].mean for arm in names]),
+            np.concatenate([found[arm].standard_error for arm in names]),
+        ),
+        "run_curves": style.as_columns(
+            ("arm", "run", "frame", "mean_return"), *(list(c) for c in zip(*dense, strict=True))
+        ),
+        "runs": style.as_columns(
+            ("arm", "run", "area", "last_fifth", "diverged_at"),
+            [arm for arm, _ in rows],
+            [run for _, run in rows],
+            [float(landing.areas(data, arm)[run]) for arm, run in rows],
+            [float(data[f"{arm}.curves"][run, -len(at) // 5 :].mean()) for arm, run in rows],
+            [int(data[f"{arm}.senseless"][run]) for arm, run in rows],
+        ),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="lunar-lander",
+    title="Deep FHTD control in LunarLander",
+    source="Figure 5",
+    shows="deep fixed-horizon Q-learning learns without a target network and undiscounted",
+    cost="12 hours",
+    config=Config,
+    blocks=blocks,
+    run=run,
+    combine=combine,
+    plot=plot,
+    claims=claims,
+    tables=tables,
+    resumable=True,
+    takes_hours=True,
+    megabytes=500,
+)
