@@ -64,6 +64,22 @@ def test_under_a_policy_it_holds_the_expected_rewards():
     np.testing.assert_allclose(array(data["learned"]["array"])[:, 0], expected, atol=1e-6)
 
 
+def test_rewards_are_told_from_complex_values_too():
+    learner = FHTD(Features.tabular(7), Weighting.fourier(6, 2))
+    learner.weights[...] = oracle.state_values(WALK.mdp, WALK.target, learner.weighting)
+    data = content(explore(WALK.mdp, learner=learner, policy=WALK.target))
+    expected = oracle.expected_rewards(WALK.mdp, WALK.target, 6)
+    np.testing.assert_allclose(array(data["learned"]["array"])[:, 0], expected, atol=1e-6)
+    assert data["learned"]["weighting"] == {"kind": "discount", "value": 1.0}
+
+
+def test_a_weighting_without_a_name_is_kept_as_it_is():
+    learner = FHQ(Features.tabular(7), 2, Weighting.hyperbolic(4))
+    data = content(text := explore(WALK.mdp, learner=learner))
+    assert data["learned"]["weighting"]["c"] == pytest.approx([1 / 4, 1 / 3, 1 / 2, 1])
+    assert "the learner’s own" in text
+
+
 def test_what_it_learns_itself_comes_near_the_oracle():
     data = content(explore(WALK.mdp, horizon=6, policy=WALK.target, steps=200_000, seed=3))
     found = (array(data["learned"]["array"]) * WALK.target[:, :, None]).sum(axis=1)
@@ -120,6 +136,9 @@ def test_refusals():
         explore(mdp, learner=FHQ(Features.tabular(8), 2, Weighting.exponential(6)))
     with pytest.raises(ValueError, match="3 actions, the MDP 2"):
         explore(mdp, learner=FHQ(Features.tabular(7), 3, Weighting.exponential(6)))
+    turned = FHQ(Features.tabular(7), 2, Weighting.exponential(6, -0.5))
+    with pytest.raises(ValueError, match="bootstraps of at least 0"):
+        explore(mdp, learner=turned)
     broken = learner_of()
     broken.weights[0, 0, 0] = np.inf
     with pytest.raises(ValueError, match="finite values"):

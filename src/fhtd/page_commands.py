@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from fhtd.arguments import UserError, parse
-from fhtd.results import write_atomically
+from fhtd.files import write_atomically
 
 
 @dataclasses.dataclass(frozen=True)

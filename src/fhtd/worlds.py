@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import problems
+from fhtd.files import write_atomically
 from fhtd.mdp import FiniteMDP
-from fhtd.results import write_atomically
 
 FORMAT = 1
 _ARRAYS = ("probabilities", "next_states", "rewards", "terminal", "start")

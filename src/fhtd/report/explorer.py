@@ -164,6 +164,8 @@ def _of_learner(
         raise ValueError(f"policy is needed: a {name} evaluates one, which its file does not hold")
     if weighting.is_complex and policy is None:
         raise ValueError("policy is needed under a complex weighting: it has no best actions")
+    if policy is None and np.any(weighting.bootstraps < 0):
+        raise ValueError("learner must have bootstraps of at least 0 to have best actions")
     values = np.stack([np.atleast_2d(learner.values(s)) for s in range(mdp.n_states)])
     if not np.isfinite(values).all():
         raise ValueError("learner must hold finite values only")
@@ -180,12 +182,13 @@ def _of_learner(
 def _kind(weighting: Weighting) -> dict[str, Any]:
     """A weighting as the page knows it: by name, or by its coefficients."""
     c, d = weighting.rewards, weighting.bootstraps
-    if not weighting.is_complex:
-        if weighting.is_constant and c[0] == 1:
-            return {"kind": "discount", "value": float(d[0])}
-        if weighting == Weighting.average(weighting.horizon):
-            return {"kind": "average"}
-    return {"kind": "own", "c": c.real.tolist(), "d": d.real.tolist()}
+    if weighting.is_complex:  # only its rewards are used, which are real
+        return {"kind": "discount", "value": 1.0}
+    if weighting.is_constant and c[0] == 1 and d[0] >= 0:
+        return {"kind": "discount", "value": float(d[0])}
+    if weighting == Weighting.average(weighting.horizon):
+        return {"kind": "average"}
+    return {"kind": "own", "c": c.tolist(), "d": d.tolist()}
 
 
 def places(mdp: FiniteMDP) -> npt.NDArray[np.int64]:

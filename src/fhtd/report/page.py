@@ -146,8 +146,9 @@ def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
 <img class="picture" id="picture-{name}" alt="{escape(one.title)}"
  src="data:image/png;base64,{encoded}">
 <div class="columns">{_charts(chapter, charts)}</div>
-<div class="verdicts scroll"><table><thead><tr><th>verdict</th><th>claim, and the rule that decides it</th>
-<th>measured</th></tr></thead><tbody>{claims}</tbody></table></div>
+<div class="verdicts scroll"><table><thead><tr><th>verdict</th>
+<th>claim, and the rule that decides it</th><th>measured</th></tr></thead>
+<tbody>{claims}</tbody></table></div>
 {f"<p>Data: {links}</p>" if links else ""}
 <details><summary>Settings and versions</summary><div class="scroll"><table>{settings}</table></div>
 <p>{escape(versions)}. Command: <code>{escape(one.command)}</code></p></details>
