@@ -45,7 +45,8 @@ def figure(
     made.xaxis.axis_label_text_font_style = made.yaxis.axis_label_text_font_style = "normal"
     made.toolbar.logo = None
     if zoom:
-        made.toolbar.active_scroll = None
+        # Until asked for, a finger or a wheel over a chart scrolls the page.
+        made.toolbar.active_scroll = made.toolbar.active_drag = None
     # The page shows through, light or dark.
     made.background_fill_color = made.border_fill_color = made.outline_line_color = None
     made.min_border_right = 16
