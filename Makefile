@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check bench bench-deep format clean
+.PHONY: demo test test-browser check bench bench-deep format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -13,6 +13,14 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2
+
+CHROMIUM ?= $(or $(shell command -v chromium),$(shell command -v chromium-browser))
+
+test-browser: $(INSTALLED)
+	@test -x "$(CHROMIUM)" || { echo "Chromium is missing: apt-get install chromium, \
+	or CHROMIUM=/path/to/it make test-browser" >&2; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]"
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest tests/browser
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -39,6 +47,8 @@ demo: $(INSTALLED)
 		--learning-rate 1e-3 --learning-starts 500 --epsilon-frames 4000 --epsilon-final 0.05 \
 		--out runs/cartpole
 	$(BIN)/fhtd evaluate runs/cartpole
+	$(BIN)/fhtd watch runs/cartpole
+	$(BIN)/fhtd explore slippery-maze --out runs/explore-slippery-maze.html
 
 clean:
 	rm -rf $(VENV) .numba_cache .jax_cache

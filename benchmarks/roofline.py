@@ -8,13 +8,11 @@ called every frame, dispatch and the choice of the next action included.
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
 
 import numpy as np
 
@@ -67,7 +65,12 @@ def updates(horizon: int) -> Callable[[], None]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, in a process whose libraries were told to use one thread."""
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        os.execve(
+            sys.executable, [sys.executable, *sys.argv], os.environ | dict.fromkeys(names, "1")
+        )
     use_one_thread()
     cases = {"DQN": 0, "DFHQ, 64 horizons": 64, "DFHQ, 256 horizons": 256}
     found = {}

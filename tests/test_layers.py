@@ -22,8 +22,11 @@ LAYERS = (
     {"deep"},
     {"envs"},
     {"experiments"},
-    {"results", "executors", "cluster", "reproduction", "report", "training", "recording"},
-    {"arguments", "terminal", "deep_commands", "cli"},
+    {
+        *("results", "executors", "cluster", "reproduction", "report", "training", "recording"),
+        "worlds",
+    },
+    {"arguments", "terminal", "deep_commands", "page_commands", "cli"},
 )
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 #: These may touch disk, processes and terminals; and so may a learner's `save` and `load`.

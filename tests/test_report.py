@@ -1,4 +1,4 @@
-"""The report: one file, every experiment, right counts, and nothing in it runs."""
+"""The report: one file, every experiment, right counts and curves, and nothing from elsewhere."""
 
 import base64
 import json
@@ -7,14 +7,19 @@ from collections import Counter
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
+import numpy as np
 import pytest
 
-from fhtd.experiments import NAMES, Claim, Verdict
+from fhtd.experiments import NAMES, Claim, Verdict, find
+from fhtd.experiments.chart import Chart
 from fhtd.report import Chapter, build_report, read_chapters
+from fhtd.report.curves import Drawn, read_charts
 from fhtd.reproduction import Summary
 from fhtd.terminal import write_report
 
+ROOT = Path(__file__).resolve().parent.parent
 PICTURE = b"\x89PNG not really"
 HOSTILE = "\"'><script>alert(1)</script><img src=//evil.example onerror=alert(2)>&amp;"
 
@@ -74,15 +79,17 @@ def test_hostile_text_stays_text() -> None:
     assert f"version {HOSTILE}" in text
 
 
-def test_nothing_is_fetched_and_nothing_runs() -> None:
+def test_nothing_is_fetched() -> None:
     text = build_report([Chapter(summary("a", claim(Verdict.HOLDS)), PICTURE)])
     page = Page(text)
     assert page.values("src") == ["data:image/png;base64," + base64.b64encode(PICTURE).decode()]
-    assert page.values("href") == ["#a"]
-    assert {tag for tag, _ in page.elements}.isdisjoint({"script", "link", "iframe", "object"})
+    assert set(page.values("href")) == {"#a"}
+    assert {tag for tag, _ in page.elements}.isdisjoint({"link", "iframe", "object"})
     assert not any(name.startswith("on") for _, found in page.elements for name in found)
-    for outside in ("http", "//", "url(", "@import"):
-        assert outside not in text.replace(page.values("src")[0], "")
+    assert "default-src 'none'" in page.values("content")[0]
+    plain = re.sub("<script>.*?</script>", "", text, flags=re.DOTALL)
+    for outside in ("http:", "https:", "//", "url(", "@import"):
+        assert outside not in plain.replace(page.values("src")[0], "")
 
 
 def test_verdicts_are_counted() -> None:
@@ -100,7 +107,12 @@ def test_verdicts_are_counted() -> None:
     in_overview = [part for part in page.text if re.fullmatch(r"\d+ \w+", part)]
     assert in_overview == ["2 holds", "1 fails", "1 holds", "4 inconclusive"]
     in_sections = Counter(part for part in page.text if part in set(Verdict))
-    assert in_sections == {"holds": 3, "fails": 1, "inconclusive": 4}
+    # Once in the table of all, once in the sections.
+    assert in_sections == {"holds": 6, "fails": 2, "inconclusive": 8}
+    in_table = [found["data-verdict"] for tag, found in page.elements if tag == "tr" and found]
+    assert in_table == ["fails", *["inconclusive"] * 4, *["holds"] * 3]
+    buttons = [part for part in page.text if re.fullmatch(r"\w+: \d+", part)]
+    assert buttons == ["all: 8", "fails: 1", "inconclusive: 4", "holds: 3"]
 
 
 def keep(out: Path, one: Summary) -> None:
@@ -116,8 +128,9 @@ def test_every_experiment_is_there_in_the_papers_order(tmp_path: Path) -> None:
     path = write_report(tmp_path, None)
     assert path == (tmp_path / "report.html").resolve()
     page = Page(path.read_text())
-    assert page.values("id") == list(NAMES)
-    assert page.values("href") == [f"#{name}" for name in NAMES]
+    assert [name for name in page.values("id") if name in NAMES] == list(NAMES)
+    inner = [link for link in page.values("href") if link.startswith("#")]
+    assert inner == [f"#{name}" for name in NAMES] * 2  # in the index, and with each claim
     assert page.values("alt") == [f"All about {name}" for name in NAMES]
     assert len(page.values("src")) == len(NAMES)
 
@@ -139,3 +152,77 @@ def test_no_results_and_damaged_results_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"baird/summary\.json is damaged"):
         write_report(tmp_path, None)
     assert not (tmp_path / "report.html").exists()
+
+
+# Curves.
+
+
+def lines(charts: list[Drawn]) -> dict[str, list[str]]:
+    return {one.title: [line.name for line in one.lines] for one in charts}
+
+
+def test_every_experiment_has_curves_in_the_results_of_this_repository() -> None:
+    chapters = read_chapters(ROOT / "results")
+    assert len(chapters) >= 8
+    for chapter in chapters:
+        # A sweep is a table, and has no curves.
+        assert chapter.charts or chapter.summary.experiment == "lander-sweep"
+        titles = [one.title for one in chapter.charts]
+        for declared in find(chapter.summary.experiment).charts:
+            assert any(title.startswith(declared.title) for title in titles), declared.title
+        for one in chapter.charts:
+            for line in one.lines:
+                assert len(line.x) == len(line.y) > 0
+    assert len(build_report(chapters)) < 5_000_000
+
+
+def test_tables_side_by_side() -> None:
+    chart = Chart("T", "t", "step", "step", "error", lines="a.")
+    table = b"step,a.x,a.x.standard_error,b.y,a.z\n1,2,0.5,9,nan\n2,3,0.25,9,4\n"
+    (found,) = read_charts([chart], {"t.csv": table})
+    assert lines([found]) == {"T": ["x", "z"]}
+    assert found.band == "one standard error"
+    first, second = found.lines
+    np.testing.assert_array_equal(first.low, [1.5, 2.75])
+    np.testing.assert_array_equal(first.high, [2.5, 3.25])
+    np.testing.assert_array_equal(second.x, [2])  # what is no number is left out
+    assert second.low is None
+
+
+def test_tables_one_below_the_other() -> None:
+    options = {"y": "v", "arm": "arm", "low": "lo", "high": "hi", "where": (("arm", "n=*"),)}
+    chart = Chart("T", "t", "s", "s", "v", split="episodes", **options)
+    table = (
+        b"arm,s,episodes,v,lo,hi\nn=1,1,20,5,4,6\nn=1,1,200,7,6,8\nn=2,1,20,1,0,2\nm,1,20,0,0,0\n"
+    )
+    found = read_charts([chart], {"t.csv": table})
+    assert lines(found) == {"T, 20 episodes": ["n=1", "n=2"], "T, 200 episodes": ["n=1"]}
+    assert found[0].lines[1].high == [2]
+
+
+def test_older_results_have_no_charts_of_what_they_lack() -> None:
+    chart = Chart("T", "t", "s", "s", "v", y="v", arm="arm")
+    assert read_charts([chart], {}) == []
+    assert read_charts([chart], {"t.csv": b""}) == []
+    assert read_charts([chart], {"t.csv": b"arm,s\na,1\n"}) == []
+
+
+def test_links_lead_to_the_data(tmp_path: Path) -> None:
+    keep(tmp_path / "my results", summary("baird", claim(Verdict.HOLDS)))
+    (tmp_path / "my results" / "baird" / "weights.csv").write_bytes(b"step,fhtd.w1\n1,2\n2,3\n")
+    for out in (None, tmp_path / "elsewhere" / "page.html"):
+        path = write_report(tmp_path / "my results", out)
+        links = [link for link in Page(path.read_text()).values("href") if link[0] != "#"]
+        targets = [(path.parent / unquote(link)).resolve() for link in links]
+        assert [target.name for target in targets] == ["weights.csv", "summary.json"]
+        assert all(target.exists() for target in targets)
+
+
+def test_without_bokeh_there_is_still_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fhtd.report.page.find_spec", lambda name: None)
+    chart = Chart("T", "t", "s", "s", "v", lines="")
+    drawn = read_charts([chart], {"t.csv": b"s,v\n1,2\n2,3\n"})
+    text = build_report([Chapter(summary("a", claim(Verdict.HOLDS)), PICTURE, drawn)])
+    assert "need Bokeh: pip install" in text
+    assert 'class="chart"' not in text
+    assert len(text) < 100_000

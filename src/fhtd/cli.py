@@ -1,9 +1,10 @@
-"""The command line: `fhtd list`, `reproduce`, `show`, `report`, `train`, `evaluate`, `record`.
+"""The command line: `fhtd list`, `reproduce`, `show`, `report`, `explore`, `train`, and others.
 
 Heavy libraries are imported by the command that needs them, so that help is quick.
 """
 
 import dataclasses
+import importlib
 import itertools
 import os
 import sys
@@ -25,10 +26,14 @@ the paper's results:
   show        settings of an experiment, and its last verdicts
   report      one HTML page of all results
 
+any finite problem:
+  explore     one HTML page: values and best actions of every horizon, learned and exact
+
 deep agents (pip install 'fhtd[deep]'):
   train       train DFHQ or DQN on a Gymnasium environment, or resume a run
   evaluate    mean return of a trained agent
   record      an episode as an animation, beside what the agent expects
+  watch       one HTML page of an episode: what the agent expects at each frame, and what came
 
 `fhtd COMMAND --help` explains a command; `fhtd reproduce NAME --help` its settings.
 """
@@ -93,9 +98,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "reproduce": _reproduce,
         "show": _show,
         "report": _report,
+        "explore": _explore,
         "train": _deep("train"),
         "evaluate": _deep("evaluate"),
         "record": _deep("record"),
+        "watch": _deep("watch", "page_commands"),
     }
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_DESCRIPTION, end="")
@@ -123,18 +130,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _deep(name: str) -> Callable[[list[str]], None]:
+def _deep(name: str, home: str = "deep_commands") -> Callable[[list[str]], None]:
     """A command for deep agents, whose libraries are an extra."""
 
     def run(arguments: list[str]) -> None:
         try:
-            from fhtd import deep_commands
+            command: Callable[[list[str]], None] = getattr(
+                importlib.import_module(f"fhtd.{home}"), name
+            )
+            command(arguments)
         except ModuleNotFoundError as error:
             if error.name is not None and error.name.startswith("fhtd"):
                 raise
             raise UserError(f"{error.name} is not installed: pip install 'fhtd[deep]'") from None
-        command: Callable[[list[str]], None] = getattr(deep_commands, name)
-        command(arguments)
 
     return run
 
@@ -243,6 +251,13 @@ def _report(arguments: list[str]) -> None:
     from fhtd.terminal import write_report
 
     print(write_report(parsed.results, parsed.out))
+
+
+def _explore(arguments: list[str]) -> None:
+    """Write the horizon explorer."""
+    from fhtd import page_commands
+
+    page_commands.explore(arguments)
 
 
 if __name__ == "__main__":

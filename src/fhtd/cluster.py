@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import fhtd
-from fhtd.arguments import UserError
 from fhtd.executors import LocalScratch, Outcome, Tally, Task, compute_with
 from fhtd.files import write_atomically
 
@@ -90,7 +89,7 @@ def _compute_on_node(task: Task, begun: Files, keeper: Any, digest: str) -> tupl
     ray = _ray()
     if source_digest() != digest:
         node = ray.util.get_node_ip_address()
-        raise UserError(
+        raise ValueError(
             f"node {node} has another fhtd than the driver (version {fhtd.__version__} there): "
             "install the same on all nodes"
         )
@@ -152,7 +151,7 @@ def _ray() -> Any:
         ray = importlib.import_module("ray")
         importlib.import_module("ray.util.scheduling_strategies")
     except ImportError:
-        raise UserError("ray is not installed: pip install 'fhtd[ray]'") from None
+        raise ValueError("ray is not installed: pip install 'fhtd[ray]'") from None
     return ray
 
 
@@ -165,7 +164,7 @@ def _connect(ray: Any, address: str) -> None:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, RuntimeError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(
+        raise ConnectionError(
             f"no Ray cluster at {address!r} ({why}); give host:port, or auto for the one here"
         ) from None
 

@@ -1,5 +1,6 @@
 """What the commands print: progress, verdicts, settings."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -148,5 +149,7 @@ def write_report(results: Path, out: Path | None) -> Path:
     if not chapters:
         raise ValueError(f"{results} holds no results yet: run fhtd reproduce all first")
     path = results / "report.html" if out is None else out
-    write_atomically(path, build_report(chapters).encode())
+    way = os.path.relpath(results.resolve(), path.resolve().parent)
+    data = "" if way == "." else f"{Path(way).as_posix()}/"
+    write_atomically(path, build_report(chapters, data).encode())
     return path.resolve()

@@ -8,6 +8,7 @@ import numpy as np
 
 from fhtd import checks, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -230,4 +231,23 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        *(
+            Chart(
+                title,
+                "weights",
+                "step",
+                "step",
+                "size of the weight",
+                lines=f"{arm}.",
+                log_y=True,
+                absolute=True,
+            )
+            for arm, title in zip(
+                ARMS,
+                ("FHTD", "TD on the same experience", "FHTD, random first weights"),
+                strict=True,
+            )
+        ),
+    ),
 )

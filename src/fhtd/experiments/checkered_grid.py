@@ -8,6 +8,7 @@ import numpy as np
 
 from fhtd import checks, oracle, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -289,4 +290,23 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        *(
+            Chart(
+                title,
+                "errors",
+                "step_size",
+                "step size",
+                "root-mean-square error",
+                y="mean_error",
+                arm="arm",
+                low="low",
+                high="high",
+                where=(("arm", f"{kind}=*"), ("diverged", "0")),
+                split="episodes",
+                log_x=True,
+            )
+            for kind, title in (("n", "n-step FHTD"), ("lambda", "FHTD(lambda)"))
+        ),
+    ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from fhtd import checks, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     MOST_RUNS,
     Arrays,
@@ -233,5 +234,31 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "n-step FHTD, by final horizon",
+            "n-step",
+            "n",
+            "n",
+            "nanoseconds per step",
+            y="nanoseconds",
+            arm="horizon",
+            low="low",
+            high="high",
+            log_x=True,
+            log_y=True,
+        ),
+        Chart(
+            "FHTD(lambda)",
+            "lambda",
+            "horizon",
+            "final horizon H",
+            "nanoseconds per step",
+            y="nanoseconds",
+            error="standard_error",
+            log_x=True,
+            log_y=True,
+        ),
+    ),
     needs_quiet=True,
 )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fhtd import checks, oracle, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -246,5 +247,17 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "Distance from the equilibrium",
+            "distances",
+            "step",
+            "step",
+            "relative distance",
+            lines="",
+            log_x=True,
+            log_y=True,
+        ),
+    ),
     extent=("runs", "worlds"),
 )

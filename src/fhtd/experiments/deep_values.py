@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd.experiments import landing, lunar_lander, style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -194,6 +195,18 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "What was expected, one episode each",
+            "episodes",
+            "step",
+            "step",
+            "estimate",
+            y="estimate",
+            arm="arm",
+        ),
+        Chart("What then came", "episodes", "step", "step", "return", y="return", arm="arm"),
+    ),
     resumable=True,
     takes_hours=True,
     megabytes=500,

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
+from fhtd.experiments.chart import Chart
 from fhtd.statistics import Interval, Statistics
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Experiment:
     revision: int = 1
     #: Fields of the configuration that only say how many blocks there are.
     extent: tuple[str, ...] = ("runs",)
+    #: How its tables are drawn as charts to look into.
+    charts: tuple[Chart, ...] = ()
     #: It measures time, so nothing else should run beside it.
     needs_quiet: bool = False
     #: Too long to be part of `all`.

@@ -8,6 +8,7 @@ import numpy as np
 
 from fhtd import checks
 from fhtd.experiments import landing, style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import Arrays, Claim, Experiment, Scratch, above, parse_block
 from fhtd.statistics import Interval, Statistics
 
@@ -173,6 +174,11 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "Learning curves", "curves", "frame", "frame", "mean return", y="mean_return", arm="arm"
+        ),
+    ),
     extent=("runs", "optimisers", "initialisations"),
     resumable=True,
     takes_hours=True,

@@ -8,6 +8,7 @@ import numpy as np
 
 from fhtd import checks
 from fhtd.experiments import landing, style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -272,6 +273,18 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "Learning curves",
+            "curves",
+            "frame",
+            "frame",
+            "mean return",
+            y="mean_return",
+            arm="arm",
+            error="standard_error",
+        ),
+    ),
     resumable=True,
     takes_hours=True,
     megabytes=500,

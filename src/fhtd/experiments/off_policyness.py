@@ -8,6 +8,7 @@ import numpy as np
 
 from fhtd import checks, oracle, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -159,4 +160,14 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "Agreement with the final horizon",
+            "agreement",
+            "horizon",
+            "horizon",
+            "agreement (share of states)",
+            lines="",
+        ),
+    ),
 )

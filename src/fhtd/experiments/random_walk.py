@@ -8,6 +8,7 @@ import numpy as np
 
 from fhtd import checks, oracle, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -198,4 +199,7 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart("Learning curves", "errors", "step", "step", "root-mean-square error", lines=""),
+    ),
 )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fhtd import checks, oracle, policy, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -286,4 +287,24 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        *(
+            Chart(
+                title,
+                "lengths",
+                "step_size",
+                "step size",
+                "mean episode length (steps)",
+                y="mean_length",
+                arm="arm",
+                low="low",
+                high="high",
+                where=(("arm", f"{kind}-*"),),
+            )
+            for kind, title in (
+                ("fhq", "FHQ-learning, by horizon"),
+                ("q", "Q-learning, by discount"),
+            )
+        ),
+    ),
 )

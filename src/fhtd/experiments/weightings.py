@@ -8,6 +8,7 @@ import numpy as np
 
 from fhtd import checks, oracle, problems
 from fhtd.experiments import style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -210,7 +211,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
 
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
-    """Final errors, and the profiles."""
+    """Errors over time and in the end, and the profiles."""
     rows = [(problem, name) for problem in PROBLEMS for name in NAMES]
     stats = [Interval.of(data[f"{problem}@{name}"][:, -1]) for problem, name in rows]
     profile: Arrays = {"steps_ahead": np.arange(1, config.horizon + 1)}
@@ -218,7 +219,13 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
         state = _shown(data, problem)
         profile[f"{problem}.exact"] = data[f"{problem}.exact"][state]
         profile[f"{problem}.learned"] = data[f"{problem}.profile"][:, state].mean(axis=0)
+    curves: Arrays = {"step": data["step"]}
+    for problem, name in rows:
+        over_time = Statistics.of(data[f"{problem}@{name}"])
+        curves[f"{problem}@{name}"] = over_time.mean
+        curves[f"{problem}@{name}.standard_error"] = over_time.standard_error
     return {
+        "curves": curves,
         "errors": style.as_columns(
             ("problem", "weighting", "relative_error", "low", "high"),
             [problem for problem, _ in rows],
@@ -244,4 +251,30 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        *(
+            Chart(
+                f"Error of each weighting, {problem}",
+                "curves",
+                "step",
+                "step",
+                "relative error",
+                lines=f"{problem}@",
+                log_x=True,
+                log_y=True,
+            )
+            for problem in PROBLEMS
+        ),
+        *(
+            Chart(
+                f"When rewards come, {problem}",
+                "profiles",
+                "steps_ahead",
+                "steps ahead",
+                "expected reward",
+                lines=f"{problem}.",
+            )
+            for problem in PROBLEMS
+        ),
+    ),
 )

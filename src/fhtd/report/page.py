@@ -1,32 +1,22 @@
-"""The report: pictures, claims with verdicts, settings, versions and times in one file."""
+"""The report: pictures, charts, claims with verdicts, settings, versions and times in one file."""
 
 import base64
 from collections import Counter
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from fhtd.experiments import NAMES, Verdict
+from fhtd.experiments import NAMES, Verdict, find
+from fhtd.experiments.experiment import Claim
+from fhtd.report.curves import Drawn, figure_of, read_charts
+from fhtd.report.document import escape, page
 from fhtd.reproduction import Summary
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
-h1 { font-size: 1.6rem } h2 { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem }
-table { border-collapse: collapse; width: 100%; font-size: .9rem }
-th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line) }
-img { max-width: 100%; background: white; padding: .5rem; border-radius: 4px }
-.verdict { font-weight: 600; white-space: nowrap }
-.holds::before { content: "\\2713 " } .fails::before { content: "\\2717 " }
-.inconclusive::before { content: "? " }
-.holds { color: #00734f } .fails { color: #b3400e } .inconclusive { color: #946200 }
-@media (prefers-color-scheme: dark) {
-  .holds { color: #4fd6a6 } .fails { color: #ff9a66 } .inconclusive { color: #ffc94d } }
-.rule { opacity: .75; font-size: .85rem } .scroll { overflow-x: auto }
-details { background: var(--soft); padding: .5rem .8rem; border-radius: 4px; margin: .8rem 0 }
-code { font-size: .9em }
-"""
+#: What needs a look comes first.
+_ORDER = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 
 @dataclass(frozen=True)
@@ -36,38 +26,67 @@ class Chapter:
     summary: Summary
     #: The figure as PNG.
     picture: bytes
+    #: Its curves; an older version's results may lack some.
+    charts: list[Drawn] = field(default_factory=list)
+    #: Names of the files in its folder that can be linked to.
+    files: tuple[str, ...] = ()
 
 
 def read_chapters(out: Path) -> list[Chapter]:
     """What a results folder holds, in the paper's order; a damaged summary is refused by name."""
     found = []
     for name in NAMES:
-        summary = Summary.read(out / name)
+        folder = out / name
+        summary = Summary.read(folder)
         if summary is not None:
-            found.append(Chapter(summary, (out / name / f"{name}.png").read_bytes()))
+            tables = {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
+            drawn = read_charts(find(name).charts, _readable(tables))
+            pictures = [path.name for path in sorted(folder.glob("*.svg"))]
+            picture = (folder / f"{name}.png").read_bytes()
+            found.append(Chapter(summary, picture, drawn, (*tables, *pictures, "summary.json")))
     return found
 
 
-def build_report(chapters: list[Chapter]) -> str:
-    """The page as text."""
+def _readable(tables: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Tables that are text; one that is not is only linked to."""
+    found = {}
+    for name, content in tables.items():
+        try:
+            content.decode()
+        except UnicodeDecodeError:
+            continue
+        found[name] = content
+    return found
+
+
+def build_report(chapters: list[Chapter], data: str = "") -> str:
+    """The page as text; `data` is the way from the page to the results folder, for links."""
     verdicts = Counter(claim.verdict for one in chapters for claim in one.summary.claims)
     tally = (
         f"Of {verdicts.total()} claims {verdicts[Verdict.HOLDS]} hold, {verdicts[Verdict.FAILS]} "
         f"fail and {verdicts[Verdict.INCONCLUSIVE]} are inconclusive."
     )
+    charts: dict[str, Any] = {}
+    if find_spec("bokeh") is None:  # a report without curves is better than none after long work
+        chapters = [replace(one, charts=[]) for one in chapters]
+        tally += " Curves to look into need Bokeh: pip install 'fhtd[report]'."
+    sections = "".join(_section(one, data, charts) for one in chapters)
     overview = "".join(_overview_row(one.summary) for one in chapters)
-    sections = "".join(_section(one.summary, one.picture) for one in chapters)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Fixed-horizon TD: the paper, reproduced</title><style>{_STYLE}</style></head><body>
-<h1>Fixed-horizon temporal-difference methods: the paper, reproduced</h1>
+    return page(
+        "Fixed-horizon TD: the paper, reproduced",
+        f"""<h1>Fixed-horizon temporal-difference methods: the paper, reproduced</h1>
 <p>Every claim has the rule that decides it and the figure that was measured; intervals are 95%
 over seeds. {tally}</p>
-<div class="scroll"><table><thead><tr><th>experiment</th><th>in the paper</th><th>shows</th>
-<th>verdicts</th><th>core time</th></tr></thead><tbody>{overview}</tbody></table></div>
-{sections}</body></html>
-"""
+<div class="index scroll"><table><thead><tr><th>experiment</th><th>picture</th><th>in the paper</th>
+<th>shows</th><th>verdicts</th><th>core time</th></tr></thead>
+<tbody>{overview}</tbody></table></div>
+<h2>All claims</h2>{_claims(chapters, verdicts)}
+{sections}""",
+        styles=["report.css"],
+        scripts=["report.js"],
+        data={},
+        charts=charts,
+    )
 
 
 def _overview_row(one: Summary) -> str:
@@ -79,34 +98,83 @@ def _overview_row(one: Summary) -> str:
     )
     name = escape(one.experiment)
     return (
-        f'<tr><td><a href="#{name}">{name}</a></td><td>{escape(one.source)}</td>'
-        f"<td>{escape(one.shows)}</td><td>{verdicts}</td>"
+        f'<tr><td><a href="#{name}">{name}</a></td><td data-picture-of="{name}"></td>'
+        f"<td>{escape(one.source)}</td><td>{escape(one.shows)}</td><td>{verdicts}</td>"
         f"<td>{one.seconds:.0f}&nbsp;s</td></tr>"
     )
 
 
-def _section(one: Summary, picture: bytes) -> str:
-    name = escape(one.experiment)
-    encoded = base64.b64encode(picture).decode()
-    claims = "".join(
-        f'<tr><td class="verdict {claim.verdict}">{claim.verdict}</td>'
-        f'<td>{escape(claim.statement)}<div class="rule">{escape(claim.rule)}</div></td>'
-        f"<td>{escape(claim.measured)}</td></tr>"
-        for claim in one.claims
+def _claims(chapters: list[Chapter], verdicts: Mapping[Verdict, int]) -> str:
+    """One table over all experiments, what fails first, with a filter."""
+    rows = sorted(
+        ((one.summary.experiment, claim) for one in chapters for claim in one.summary.claims),
+        key=lambda pair: _ORDER.index(pair[1].verdict),
     )
+    counts = [("all", len(rows)), *((v.value, verdicts.get(v, 0)) for v in _ORDER)]
+    buttons = "".join(
+        f'<button type="button" data-verdict="{name}" aria-pressed="{str(name == "all").lower()}">'
+        f"{name}: {count}</button>"
+        for name, count in counts
+    )
+    lines = "".join(
+        f'<tr data-verdict="{claim.verdict}"><td class="verdict {claim.verdict}">{claim.verdict}'
+        f'</td><td><a href="#{escape(name)}">{escape(name)}</a></td>'
+        f"<td>{escape(claim.statement)}</td><td>{escape(claim.measured)}</td></tr>"
+        for name, claim in rows
+    )
+    return f"""<div class="filter" role="group" aria-label="claims shown">{buttons}</div>
+<div class="claims scroll"><table><thead><tr><th>verdict</th><th>experiment</th><th>claim</th>
+<th>measured</th></tr></thead><tbody>{lines}</tbody></table></div>"""
+
+
+def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
+    one = chapter.summary
+    name = escape(one.experiment)
+    encoded = base64.b64encode(chapter.picture).decode()
+    claims = "".join(_claim_row(claim) for claim in one.claims)
     settings = "".join(
         f"<tr><td><code>{escape(key)}</code></td><td>{escape(_plain(value))}</td></tr>"
         for key, value in {**one.settings, "seed": one.seed}.items()
     )
     versions = ", ".join(f"{key} {value}" for key, value in one.versions.items())
+    links = ", ".join(
+        f'<a href="{escape(quote(f"{data}{one.experiment}/{file}"))}">{escape(file)}</a>'
+        for file in chapter.files
+    )
     return f"""<h2 id="{name}">{escape(one.title)}</h2>
 <p>{escape(one.source)}. Computed in {one.seconds:.1f} s of one core.</p>
-<img alt="{escape(one.title)}" src="data:image/png;base64,{encoded}">
-<div class="scroll"><table><thead><tr><th>verdict</th><th>claim, and the rule that decides it</th>
-<th>measured</th></tr></thead><tbody>{claims}</tbody></table></div>
+<img class="picture" id="picture-{name}" alt="{escape(one.title)}"
+ src="data:image/png;base64,{encoded}">
+<div class="columns">{_charts(chapter, charts)}</div>
+<div class="verdicts scroll"><table><thead><tr><th>verdict</th>
+<th>claim, and the rule that decides it</th><th>measured</th></tr></thead>
+<tbody>{claims}</tbody></table></div>
+{f"<p>Data: {links}</p>" if links else ""}
 <details><summary>Settings and versions</summary><div class="scroll"><table>{settings}</table></div>
 <p>{escape(versions)}. Command: <code>{escape(one.command)}</code></p></details>
 """
+
+
+def _charts(chapter: Chapter, charts: dict[str, Any]) -> str:
+    """Places for the chapter's charts, which are added to `charts` by the ids of those."""
+    found = []
+    for drawn in chapter.charts:
+        place = f"chart-{len(charts)}"
+        charts[place] = figure_of(drawn)
+        band = f'<p class="soft">Band: {escape(drawn.band)}.</p>' if drawn.band else ""
+        found.append(
+            f'<section><h3>{escape(drawn.title)}</h3><div id="{place}" class="chart"></div>'
+            f"{band}</section>"
+        )
+    return "".join(found)
+
+
+def _claim_row(claim: Claim) -> str:
+    return (
+        f'<tr><td class="verdict {claim.verdict}">{claim.verdict}</td>'
+        f'<td>{escape(claim.statement)}<div class="rule">{escape(claim.rule)}</div></td>'
+        f"<td>{escape(claim.measured)}</td></tr>"
+    )
 
 
 def _plain(value: Any) -> str:

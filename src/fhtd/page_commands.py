@@ -1,0 +1,137 @@
+"""The commands that write pages to look into: `fhtd explore` and `watch`."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from fhtd.arguments import UserError, parse
+from fhtd.files import write_atomically
+
+
+@dataclasses.dataclass(frozen=True)
+class Explore:
+    """Write one HTML page of a finite MDP: the values and best actions of every horizon."""
+
+    problem: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PROBLEM|DIR")]
+    """A problem of the paper (slippery-maze, checkered-grid, random-grid, random-walk, baird), the
+    id of a Gymnasium environment with a transition table (FrozenLake-v1), or a folder with mdp.npz
+    and, if there is one, learner.npz."""
+    horizon: int | None = None
+    """Final horizon H; default: the learner's, or 48."""
+    policy: Literal["optimal", "uniform", "target"] = "optimal"
+    """The best that can be done, actions at random, or the problem's own policy."""
+    learner: Path | None = None
+    """File of a saved learner; default: a table is learned here."""
+    steps: int = 1_000_000
+    """Random steps to learn that table from; 0 for exact values alone."""
+    seed: int = 0
+    """Seed of those steps."""
+    out: Path | None = None
+    """File to write; default: explore-<problem>.html, in the folder where one is given."""
+
+
+def explore(arguments: list[str]) -> None:
+    """Write the horizon explorer."""
+    parsed = parse(Explore, "fhtd explore", arguments)
+    require("bokeh")
+    from fhtd import worlds
+    from fhtd.policy import uniform
+    from fhtd.report.explorer import explore as build
+
+    world = worlds.find(parsed.problem)
+    mdp, folder = world.mdp, Path(parsed.problem)
+    policy: Any = None
+    if parsed.policy == "uniform":
+        policy = uniform(mdp.n_states, mdp.n_actions)
+    elif parsed.policy == "target":
+        if world.target is None:
+            raise UserError("--policy target: only the paper's problems have a policy of their own")
+        policy = world.target
+    learner, path = None, parsed.learner
+    if path is None and folder.is_dir() and (folder / "learner.npz").exists():
+        path = folder / "learner.npz"
+    if path is not None:
+        from fhtd.online import load
+
+        learner = load(path)
+    out = parsed.out
+    if out is None:
+        name = parsed.problem.replace("/", "-")
+        out = folder / "explore.html" if folder.is_dir() else Path(f"explore-{name}.html")
+    text = build(
+        mdp,
+        horizon=parsed.horizon,
+        policy=policy,
+        policy_name={"uniform": "random actions", "target": "its policy"}.get(parsed.policy, ""),
+        learner=learner,
+        steps=parsed.steps,
+        seed=parsed.seed,
+        state_names=world.state_names,
+    )
+    write(out, text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Watch:
+    """Write one HTML page of an episode of a trained agent: what it expected, and what came."""
+
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
+    """Folder of the training run."""
+    out: Path | None = None
+    """File to write; default: episode.html in the folder."""
+    seed: int = 0
+    """Seed of the episode."""
+    epsilon: float = 0.05
+    """Probability of a random action (paper: 0.05)."""
+    steps: int = 5000
+    """Steps after which the episode is cut off."""
+    every: int = 1
+    """Keep one picture in so many; numbers are kept for every step."""
+    width: int = 480
+    """Width of the pictures in pixels, at most."""
+    quality: int = 75
+    """Quality of the pictures, from 1 to 100."""
+
+
+def watch(arguments: list[str]) -> None:
+    """Write the episode viewer."""
+    parsed = parse(Watch, "fhtd watch", arguments)
+    require("bokeh")
+    # First, as it says how to run without a window and on one thread.
+    from fhtd import deep_commands, training
+    from fhtd.report.episode import watch as build
+
+    assert deep_commands
+    request = training.read_request(parsed.folder)
+    environment = training.make_environment(request, render_mode="rgb_array")
+    try:
+        text = build(
+            training.load_agent(parsed.folder),
+            environment,
+            epsilon=parsed.epsilon,
+            seed=parsed.seed,
+            steps=parsed.steps,
+            every=parsed.every,
+            width=parsed.width,
+            quality=parsed.quality,
+        )
+    finally:
+        environment.close()
+    write(parsed.folder / "episode.html" if parsed.out is None else parsed.out, text)
+
+
+def require(library: str) -> None:
+    """Refuse where what draws the pages is missing."""
+    from importlib.util import find_spec
+
+    if find_spec(library) is None:
+        raise UserError(f"{library} is not installed: pip install 'fhtd[report]'")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page and say where it is."""
+    content = text.encode()
+    write_atomically(path, content)
+    print(f"{path.resolve()}: {len(content) / 1e6:.1f} MB")

@@ -1,0 +1,100 @@
+"""Bokeh figures of one look, for the pages: lines with bands and hover, told apart by dashes too.
+
+The legend is not Bokeh's, which no keyboard reaches: page.js builds one of check boxes from the
+names of the lines, and changes all colours where the reader's screen is dark.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fhtd.experiments.style import COLOURS
+
+DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
+
+
+def figure(
+    x_label: str,
+    y_label: str,
+    *,
+    height: int = 260,
+    log_x: bool = False,
+    log_y: bool = False,
+    zoom: bool = False,
+    x_range: tuple[float, float] | None = None,
+    y_range: tuple[float, float] | None = None,
+) -> Any:
+    """An empty chart as wide as its place."""
+    from bokeh.models import PlainText, Range1d
+    from bokeh.plotting import figure as new
+
+    options: dict[str, Any] = {}
+    if x_range is not None:
+        options["x_range"] = Range1d(*x_range)
+    if y_range is not None:
+        options["y_range"] = Range1d(*y_range)
+    made = new(
+        height=height,
+        sizing_mode="stretch_width",
+        tools="box_zoom,wheel_zoom,pan,reset" if zoom else "",
+        toolbar_location="above" if zoom else None,
+        x_axis_type="log" if log_x else "linear",
+        y_axis_type="log" if log_y else "linear",
+        **options,
+    )
+    made.xaxis.axis_label, made.yaxis.axis_label = PlainText(x_label), PlainText(y_label)
+    made.xaxis.axis_label_text_font_style = made.yaxis.axis_label_text_font_style = "normal"
+    made.toolbar.logo = None
+    if zoom:
+        # Until asked for, a finger or a wheel over a chart scrolls the page.
+        made.toolbar.active_scroll = made.toolbar.active_drag = None
+    # The page shows through, light or dark.
+    made.background_fill_color = made.border_fill_color = made.outline_line_color = None
+    made.min_border_right = 16
+    return made
+
+
+def add_line(
+    made: Any,
+    name: str,
+    index: int,
+    data: Mapping[str, Any] | None = None,
+    *,
+    source: str | None = None,
+    hover: Mapping[str, str] | None = None,
+    band: bool = False,
+    markers: bool = False,
+) -> Any:
+    """A line in the style of the index-th arm; returns its source, whose columns are x and y.
+
+    `hover` names the columns to show, the same for all lines of a chart; with `band` the columns
+    low and high are shaded.
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    held = ColumnDataSource(dict(data or {"x": [], "y": []}), name=source)
+    colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
+    if band:
+        made.varea("x", "low", "high", source=held, color=colour, alpha=0.2, name=name)
+    made.line("x", "y", source=held, color=colour, line_dash=dash, width=2.5, name=name)
+    if markers:
+        made.scatter("x", "y", source=held, color=colour, size=5, name=name)
+    if hover:
+        tips = list(hover.items())
+        tool = next((one for one in made.tools if isinstance(one, HoverTool)), None)
+        if tool is None:
+            # The name is the renderer's, not part of the template, where braces have a meaning.
+            tool = HoverTool(renderers=[], tooltips=[("", "$name"), *tips], line_policy="nearest")
+            made.add_tools(tool)
+        # A wide unseen line, as two pixels are hard to point at.
+        wide = made.line("x", "y", source=held, line_alpha=0, width=16, name=name)
+        tool.renderers = [*tool.renderers, wide]
+    return held
+
+
+def add_cursor(made: Any, name: str) -> None:
+    """An upright line that a script moves."""
+    from bokeh.models import Span
+
+    made.add_layout(
+        Span(location=1, dimension="height", name=name, line_width=2, line_color="#888888")
+    )

@@ -1,0 +1,372 @@
+"""The episode viewer: one episode of a deep agent, what it expected at each frame, and what came.
+
+| agent    | what its values say                                                             |
+|----------|---------------------------------------------------------------------------------|
+| DFHQ     | the return of every action at every horizon; rewards by their differences, which |
+|          | is near, not exact: each horizon is greedy for itself                            |
+| DFHTD    | the same of signals of the user's choice under a fixed policy, where it is exact |
+| DQN      | one discounted return without end, which does not say when rewards come          |
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+from fhtd.report import charts
+from fhtd.report.document import MEGABYTE, escape, packed, page
+from fhtd.report.film import Film
+from fhtd.weighting import Weighting
+
+if TYPE_CHECKING:
+    from fhtd.deep.agent import DeepAgent
+    from fhtd.deep.prediction import DFHTD
+
+LARGEST = 15 * MEGABYTE
+#: What the numbered actions of well-known environments do.
+_ACTIONS = {
+    "CartPole": ("left", "right"),
+    "MountainCar": ("left", "nothing", "right"),
+    "Acrobot": ("torque −1", "nothing", "torque +1"),
+    "LunarLander": ("nothing", "left engine", "main engine", "right engine"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """One thing that is predicted, and what came of it."""
+
+    name: str
+    #: One for each action, or a single one where a policy decides.
+    labels: tuple[str, ...]
+    #: (steps, labels, horizons).
+    values: npt.NDArray[np.float64]
+    #: What came at each step.
+    came: npt.NDArray[np.float64]
+    #: Horizons that were learned; infinity for a value without end.
+    horizons: npt.NDArray[np.float64]
+    #: (horizons, steps ahead): how much each later step counts.
+    weights: npt.NDArray[np.float64]
+    #: Which label each step was about.
+    chosen: npt.NDArray[np.int64]
+    #: Why single rewards cannot be told from the values, or nothing where they can.
+    hidden: str = ""
+    #: What the reader should know of it.
+    about: str = ""
+
+    def rewards(self) -> npt.NDArray[np.float64]:
+        """Expected rewards of each of the next steps, (steps, labels, horizons)."""
+        found = np.zeros(self.values.shape)
+        for h in range(len(self.horizons)):
+            known = found[..., :h] @ self.weights[h, :h]
+            found[..., h] = (self.values[..., h] - known) / self.weights[h, h]
+        return found
+
+
+class _Filmed:
+    """An environment that keeps a picture of every state, and what each step brought."""
+
+    def __init__(self, environment: Any, film: Film) -> None:
+        self.environment, self.film = environment, film
+        self.following: list[tuple[Any, dict[str, Any]]] = []
+
+    def reset(self, **options: Any) -> Any:
+        found = self.environment.reset(**options)
+        self.film.add(self.environment.render())
+        return found
+
+    def step(self, action: Any) -> Any:
+        found = self.environment.step(action)
+        self.film.add(self.environment.render())
+        self.following.append((found[0], found[4]))
+        return found
+
+
+def watch(
+    agent: "DeepAgent",
+    environment: Any,
+    *,
+    predictors: "Sequence[DFHTD]" = (),
+    epsilon: float = 0.0,
+    seed: int = 0,
+    steps: int = 5000,
+    every: int = 1,
+    width: int = 480,
+    quality: int = 75,
+    largest: int = LARGEST,
+) -> str:
+    """The page of one episode of `agent`, as text of an HTML file.
+
+    environment: made with render_mode="rgb_array". steps: where an episode without end is cut off.
+    predictors: `DFHTD`s, whose signals are shown
+    in the same way. every: keep one picture in so many (numbers are kept for every step). width,
+    quality: of the pictures, at most; they are made smaller where the page would have more than
+    `largest` bytes, and the page says so.
+    """
+    every, most = checks.integer("every", every, 1), checks.integer("steps", steps, 1)
+    film = Film(checks.integer("width", width, 16), checks.integer("quality", quality, 1, 100))
+    filmed = _Filmed(environment, film)
+    found = list(islice(agent.episode(filmed, epsilon=epsilon, seed=seed), most))
+    film.thin(every)
+    name = _name(environment)
+    actions = _action_names(environment, name, found[0].values.shape[0])
+    signals = [_of_agent(agent, found, actions)]
+    for predictor in predictors:
+        signals += _of_predictor(predictor, found, filmed.following)
+    ended = bool(found[-1].terminated)
+    data: dict[str, Any] = {
+        "steps": len(found),
+        "ended": ended,
+        "actions": list(actions),
+        "taken": [step.action for step in found],
+        "rewards": [float(step.reward) for step in found],
+        "signals": [_data(signal) for signal in signals],
+        "rate": _rate(environment),
+        "frames": [],
+        "every": every,
+    }
+    figures = {k: v for i, signal in enumerate(signals) for k, v in _charts(i, signal).items()}
+    arguments: dict[str, Any] = {
+        "styles": ["episode.css"],
+        "scripts": ["episode.js"],
+        "charts": figures,
+    }
+    title = f"{name}: what {type(agent).__name__} expects"
+    about = (
+        f"{type(agent).__name__} after {agent.frames:,} frames; an episode of {len(found)} steps, "
+        f"return {sum(step.reward for step in found):.6g}, seed {seed}, "
+        f"{epsilon:g} of the actions at random. "
+        + ("It ended by itself." if ended else "It was cut off: what would have come is unknown.")
+    )
+    rest = len(page(title, _body(title, about, "", signals, len(found)), data=data, **arguments))
+    film.fit(max(largest - rest - 10_000, 0))
+    data |= {"frames": film.encoded(), "every": film.every}
+    note = film.note or (f"One picture in {every} is kept." if every > 1 else "")
+    text = page(title, _body(title, about, note, signals, len(found)), data=data, **arguments)
+    if len(text) > largest:
+        raise ValueError(
+            f"the page would have {len(text) / MEGABYTE:.1f} MB without any picture, more than "
+            f"{largest / MEGABYTE:g}: the episode of {len(found)} steps is too long"
+        )
+    return text
+
+
+def _name(environment: Any) -> str:
+    spec = getattr(environment, "spec", None)
+    return (
+        spec.id
+        if spec is not None
+        else type(getattr(environment, "unwrapped", environment)).__name__
+    )
+
+
+def _action_names(environment: Any, name: str, count: int) -> tuple[str, ...]:
+    world = getattr(environment, "unwrapped", environment)
+    found: Sequence[str] = ()
+    if hasattr(world, "get_action_meanings"):
+        found = [str(one).lower() for one in world.get_action_meanings()]
+    elif hasattr(getattr(world, "mdp", None), "action_names"):
+        found = world.mdp.action_names
+    else:
+        found = _ACTIONS.get(name.partition("-")[0], ())
+    return tuple(found) if len(found) == count else tuple(f"action {a}" for a in range(count))
+
+
+def _rate(environment: Any) -> float:
+    rate = getattr(environment, "metadata", {}).get("render_fps")
+    return float(rate) if isinstance(rate, int | float) and rate > 0 else 30.0
+
+
+def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> Signal:
+    """The agent's own values: of every action, at every horizon."""
+    values = np.array([step.values for step in steps], np.float64)
+    came = np.array([step.reward for step in steps], np.float64)
+    chosen = np.array([step.action for step in steps])
+    horizons = np.asarray(agent.horizons, np.float64)
+    if math.isinf(horizons[-1]):
+        weights = agent.final_weights(len(steps))[None]
+        hidden = f"{type(agent).__name__} learns one value without a horizon"
+        about = "One discounted return, to the end of the episode."
+    else:
+        weights = agent.weighting.coefficients()[horizons.astype(int) - 1]
+        hidden = _hidden(horizons, weights)
+        about = (
+            "Each horizon acts best for itself, so rewards read off the differences between "
+            "horizons are near what the agent expects, not exactly it."
+        )
+    return Signal("reward", actions, values, came, horizons, weights, chosen, hidden, about)
+
+
+def _of_predictor(
+    predictor: Any, steps: Sequence[Any], following: Sequence[tuple[Any, dict[str, Any]]]
+) -> list[Signal]:
+    """What a DFHTD predicts of each of its signals, for the policy that it evaluates."""
+    weighting: Weighting = predictor.weighting
+    if weighting.is_complex:
+        raise ValueError("predictors must have a real weighting to be drawn")
+    seen: list[Mapping[str, Any]] = [predictor.values(step.observation) for step in steps]
+    horizons, weights = np.arange(1.0, weighting.horizon + 1), weighting.coefficients()
+    found = []
+    for name, cumulant in predictor.cumulants.items():
+        came = [
+            float(cumulant(step.observation, step.action, step.reward, after, info))
+            for step, (after, info) in zip(steps, following, strict=True)
+        ]
+        found.append(
+            Signal(
+                name,
+                ("expected",),
+                np.array([values[name] for values in seen], np.float64)[:, None],
+                np.array(came),
+                horizons,
+                weights,
+                np.zeros(len(steps), np.int64),
+                _hidden(horizons, weights),
+                "Predicted for the policy that the predictor was trained on.",
+            )
+        )
+    return found
+
+
+def _hidden(horizons: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> str:
+    """Why single rewards cannot be told, if they cannot."""
+    if not np.array_equal(horizons, np.arange(1, len(horizons) + 1)):
+        return "not every horizon is learned, so their differences are sums of several rewards"
+    if np.any(np.diagonal(weights) == 0):
+        return "the weighting leaves out some rewards"
+    return ""
+
+
+def _data(signal: Signal) -> dict[str, Any]:
+    return {
+        "name": signal.name,
+        "labels": list(signal.labels),
+        "values": packed(signal.values, "f4"),
+        "came": packed(signal.came, "f8"),
+        "horizons": [int(h) if math.isfinite(h) else None for h in signal.horizons],
+        "weights": packed(signal.weights, "f8"),
+        "reach": signal.weights.shape[1],
+        "chosen": signal.chosen.tolist(),
+        "hidden": signal.hidden,
+    }
+
+
+def _range(*arrays: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """A scale for the whole episode, so that it does not jump; the wildest hundredth may leave."""
+    numbers = np.concatenate([array.ravel() for array in arrays])
+    low, high = np.percentile(numbers, [0.5, 99.5])
+    low, high = min(low, 0.0), max(high, 0.0)
+    room = 0.06 * (high - low) or 1.0
+    return float(low - room), float(high + room)
+
+
+def _charts(number: int, signal: Signal) -> dict[str, Any]:
+    steps = (-0.5, len(signal.came) - 0.5)
+    what = "reward" if signal.name == "reward" else "signal"
+    endless = not np.isfinite(signal.horizons[-1])
+    found = {}
+    chosen = signal.values[np.arange(len(signal.came)), signal.chosen]
+    empty = {"x": [0.0], "y": [0.0]}
+    tips = {"step": "@x", "value": "@y{0.0000}"}
+    whole = charts.figure("step of the episode", "return", x_range=steps)
+    charts.add_line(whole, "what came", 0, empty, source=f"episode-came-{number}", hover=tips)
+    charts.add_line(whole, "expected", 2, empty, source=f"episode-value-{number}", hover=tips)
+    charts.add_cursor(whole, "cursor")
+    found[f"chart-episode-{number}"] = whole
+    if endless:
+        return found
+    reach = (0.5, signal.horizons[-1] + 0.5)
+    sums = _sums(signal)
+    over = charts.figure(
+        "horizon (steps)", "return", x_range=reach, y_range=_range(signal.values, sums)
+    )
+    tips = {"horizon": "@x", "return": "@y{0.0000}"}
+    charts.add_line(over, "what came", 0, empty, source=f"horizon-came-{number}", hover=tips)
+    for a, label in enumerate(signal.labels):
+        source = f"horizon-{a}-{number}"
+        charts.add_line(
+            over, label, a + 1 if len(signal.labels) > 1 else 2, empty, source=source, hover=tips
+        )
+    found[f"chart-horizon-{number}"] = over
+    if not signal.hidden:
+        rewards = signal.rewards()[np.arange(len(chosen)), signal.chosen]
+        ahead = charts.figure(
+            "steps ahead", what, x_range=reach, y_range=_range(rewards, signal.came)
+        )
+        tips = {"steps ahead": "@x", what: "@y{0.0000}"}
+        few = signal.horizons[-1] <= 64
+        charts.add_line(
+            ahead, "what came", 0, empty, source=f"ahead-came-{number}", hover=tips, markers=few
+        )
+        charts.add_line(
+            ahead, "expected", 2, empty, source=f"ahead-value-{number}", hover=tips, markers=few
+        )
+        found[f"chart-ahead-{number}"] = ahead
+    return found
+
+
+def _sums(signal: Signal) -> npt.NDArray[np.float64]:
+    """What came over the final horizon from each step on, for the scale of a chart."""
+    last = signal.weights[-1]
+    return np.array(
+        [
+            signal.came[t : t + len(last)] @ last[: len(signal.came) - t]
+            for t in range(len(signal.came))
+        ]
+    )
+
+
+def _body(title: str, about: str, note: str, signals: Sequence[Signal], steps: int) -> str:
+    sections = "".join(_section(i, signal) for i, signal in enumerate(signals))
+    return f"""<h1>{escape(title)}</h1>
+<p class="soft">{escape(about)} {escape(note)}</p>
+<div class="controls">
+<button id="play" type="button" aria-pressed="false" title="space bar">Play</button>
+<label class="slider">step <input id="t" type="range" min="0" max="{steps - 1}" value="0"
+ aria-label="step of the episode"><output id="t-shown" for="t"></output></label>
+</div>
+<div class="stage"><figure><img id="frame" alt="the environment at this step">
+<figcaption id="caption" role="status"></figcaption></figure>
+<div id="signals">{sections}</div></div>"""
+
+
+def _section(number: int, signal: Signal) -> str:
+    endless = not np.isfinite(signal.horizons[-1])
+    options = "".join(
+        f'<option value="{i}"{" selected" if i == len(signal.horizons) - 1 else ""}>'
+        f"{'without end' if math.isinf(h) else f'{h:g}'}</option>"
+        for i, h in enumerate(signal.horizons)
+    )
+    several = len(signal.labels) > 1
+    choice = "".join(
+        f'<option value="{a}">{escape(label)}</option>' for a, label in enumerate(signal.labels)
+    )
+    which = (
+        f'<label>action <select class="action"><option value="">the one taken</option>{choice}'
+        "</select></label>"
+        if several
+        else ""
+    )
+    over = (
+        ""
+        if endless
+        else f"""<div><h3>Expected return{" of every action" if several else ""}, by horizon</h3>
+<div id="chart-horizon-{number}" class="chart"></div></div>"""
+    )
+    if signal.hidden:
+        ahead = f'<p class="soft">No rewards step by step: {escape(signal.hidden)}.</p>'
+    else:
+        ahead = f"""<div><h3>Each of the next {len(signal.horizons)} steps</h3>{which}
+<div id="chart-ahead-{number}" class="chart"></div></div>"""
+    return f"""<section data-signal="{number}"><h2>{escape(signal.name)}</h2>
+<p class="soft">{escape(signal.about)}</p>
+<div class="scroll"><table class="numbers"><thead></thead><tbody></tbody></table></div>
+<div class="columns">{over}{ahead}</div>
+<h3>Over the episode: expected when acting, and what then came</h3>
+<label>horizon <select class="horizon">{options}</select></label>
+<div id="chart-episode-{number}" class="chart"></div></section>"""

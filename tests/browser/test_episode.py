@@ -1,0 +1,208 @@
+"""The episode viewer in a browser: what is shown against the oracle, and an episode lived again."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from driving import chart_data, number, settle, wait_until
+from playwright.sync_api import Page
+
+from fhtd import Weighting, oracle
+from fhtd.policy import uniform
+from fhtd.report import watch
+from watching import (
+    GAMMA,
+    GRID,
+    OPTIMAL,
+    SMALL,
+    ExactDQN,
+    H,
+    control,
+    lived,
+    prediction,
+    rows_as_rewards,
+    world,
+)
+
+HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="session")
+def episode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("episode") / "episode.html"
+    path.write_text(watch(control(), world(30), predictors=[prediction()], epsilon=0.5))
+    return path
+
+
+def go(page: Page, t: int) -> None:
+    page.locator("#t").evaluate("(e, t) => { e.value = t; e.dispatchEvent(new Event('input')) }", t)
+    settle(page)
+
+
+def table(page: Page, signal: int) -> list[list[str]]:
+    rows = page.locator(f"[data-signal='{signal}'] .numbers tbody tr").all()
+    return [row.locator("td").all_inner_texts() for row in rows]
+
+
+def came(rewards: list[float], t: int, weights: Any) -> float:
+    return float(sum(w * r for w, r in zip(weights, rewards[t:], strict=False)))
+
+
+def test_each_step_shows_what_was_expected_and_what_came(show: Callable[..., Page], episode: Path):
+    steps = lived(control(), 30, 0.5)
+    rewards = [step.reward for step in steps]
+    ended = steps[-1].terminated
+    page = show(episode)
+    assert page.locator("#t").get_attribute("max") == str(len(steps) - 1)
+    pictures = set()
+    for t in range(0, len(steps), max(1, len(steps) // 5)):
+        go(page, t)
+        pictures.add(page.locator("#frame").get_attribute("src"))
+        step = steps[t]
+        state = int(step.observation)
+        exact = OPTIMAL.action_values[state]
+        name = GRID.action_names[step.action]
+        assert f"Action taken: {name}." in page.locator("#caption").inner_text()
+        assert f"Return so far: {sum(rewards[:t]):g}".replace("-", "−") in (
+            page.locator("#caption").inner_text()
+        )
+        rows = table(page, 0)
+        np.testing.assert_allclose([number(row[1]) for row in rows], exact[:, -1], rtol=1e-3)
+        if ended or t + H <= len(steps):
+            total = came(rewards, t, GAMMA ** np.arange(H))
+            assert number(rows[step.action][2]) == pytest.approx(total, rel=1e-3)
+        else:
+            assert rows[step.action][2] == "–"
+        for a in range(GRID.n_actions):
+            found = chart_data(page, f"horizon-{a}-0")
+            assert found["x"] == list(range(1, H + 1))
+            np.testing.assert_allclose(found["y"], exact[a], rtol=1e-5)
+        # By hand: differences between horizons, without their discount.
+        taken = exact[step.action]
+        ahead = np.diff(taken, prepend=0) / GAMMA ** np.arange(H)
+        np.testing.assert_allclose(chart_data(page, "ahead-value-0")["y"], ahead, atol=1e-4)
+        real = chart_data(page, "ahead-came-0")["y"]
+        np.testing.assert_allclose(real[: len(rewards) - t], rewards[t : t + H])
+        assert not any(real[len(rewards) - t :])
+    assert len(pictures) > 2
+
+
+def test_another_action_can_be_asked_about(show: Callable[..., Page], episode: Path):
+    steps = lived(control(), 30, 0.5)
+    page = show(episode)
+    go(page, 1)
+    page.select_option("[data-signal='0'] .action", index=3)
+    exact = OPTIMAL.action_values[int(steps[1].observation), 2]
+    ahead = np.diff(exact, prepend=0) / GAMMA ** np.arange(H)
+    np.testing.assert_allclose(chart_data(page, "ahead-value-0")["y"], ahead, atol=1e-4)
+
+
+def test_predictions_against_outcomes_over_the_episode(show: Callable[..., Page], episode: Path):
+    steps = lived(control(), 30, 0.5)
+    rewards = [step.reward for step in steps]
+    page = show(episode)
+    for h in (H, 3):
+        page.select_option("[data-signal='0'] .horizon", index=h - 1)
+        expected = [OPTIMAL.action_values[int(s.observation), s.action, h - 1] for s in steps]
+        np.testing.assert_allclose(chart_data(page, "episode-value-0")["y"], expected, rtol=1e-5)
+        found = chart_data(page, "episode-came-0")
+        whole = len(steps) if steps[-1].terminated else len(steps) - h + 1
+        assert found["x"] == list(range(whole))
+        totals = [came(rewards, t, GAMMA ** np.arange(h)) for t in range(whole)]
+        np.testing.assert_allclose(found["y"], totals, atol=1e-9)
+    go(page, 2)
+    cursor = """() => Bokeh.documents.map(d => d.roots()[0]).flatMap(f => f.center)
+        .filter(c => c.name === "cursor").map(c => c.location)"""
+    assert page.evaluate(cursor) == [2, 2]
+
+
+def test_further_signals_are_shown_in_the_same_way(show: Callable[..., Page], episode: Path):
+    steps = lived(control(), 30, 0.5)
+    page = show(episode)
+    assert page.locator("[data-signal='1'] h2").inner_text() == "row"
+    policy = uniform(GRID.n_states, GRID.n_actions)
+    values = oracle.state_values(rows_as_rewards(), policy, Weighting.average(6))
+    rewards = oracle.expected_rewards(rows_as_rewards(), policy, 6)
+    for t in (0, 2):
+        go(page, t)
+        state = int(steps[t].observation)
+        assert number(table(page, 1)[0][1]) == pytest.approx(values[state, -1], rel=1e-3)
+        np.testing.assert_allclose(chart_data(page, "horizon-0-1")["y"], values[state], rtol=1e-5)
+        found = chart_data(page, "ahead-value-1")["y"]
+        np.testing.assert_allclose(found, rewards[state], atol=1e-4)
+    # After step t the agent is where the next one begins.
+    entered = [float(GRID.positions[int(s.observation)][0]) for s in steps[1:]]
+    shown = chart_data(page, "ahead-came-1")["y"]
+    np.testing.assert_allclose(shown[: len(entered) - 2], entered[2:8])
+
+
+def test_the_keyboard_scrubs_and_plays(show: Callable[..., Page], episode: Path):
+    page = show(episode)
+    page.locator("#t").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    assert page.locator("#t-shown").inner_text().startswith("3 of ")
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    wait_until(lambda: int(page.locator("#t").input_value()) > 2)
+    page.keyboard.press("Space")
+    assert page.locator("#play").get_attribute("aria-pressed") == "false"
+    met = set()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        met.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+    assert {"play", "action", "horizon"} <= met
+
+
+def test_an_episode_that_was_cut_off_leaves_the_rest_open(
+    show: Callable[..., Page], tmp_path: Path
+):
+    path = tmp_path / "page.html"
+    path.write_text(watch(control(), world(3)))
+    steps = lived(control(), 3)
+    if steps[-1].terminated:
+        pytest.fail("the grid ends within three steps")
+    page = show(path)
+    assert "It was cut off" in page.locator("p").first.inner_text()
+    taken = steps[0].action
+    assert table(page, 0)[taken][2] == "–"
+    assert chart_data(page, "horizon-came-0")["x"] == [1, 2, 3]
+    assert chart_data(page, "ahead-came-0")["x"] == [1, 2, 3]
+
+
+def test_dqn_has_one_value_and_no_horizons(show: Callable[..., Page], tmp_path: Path):
+    agent = ExactDQN(world(), discount=GAMMA, **SMALL)
+    path = tmp_path / "page.html"
+    path.write_text(watch(agent, world(), epsilon=0.5))
+    steps = lived(agent, epsilon=0.5)
+    page = show(path)
+    assert page.locator("#chart-horizon-0, #chart-ahead-0").count() == 0
+    assert "learns one value without a horizon" in page.locator("#signals").inner_text()
+    exact = oracle.infinite_optimal(GRID, GAMMA).action_values[int(steps[0].observation)]
+    rows = table(page, 0)
+    np.testing.assert_allclose([number(row[1]) for row in rows], exact, rtol=1e-3)
+    rewards = [step.reward for step in steps]
+    total = came(rewards, 0, GAMMA ** np.arange(len(rewards)))
+    assert number(rows[steps[0].action][2]) == pytest.approx(total, rel=1e-3)
+
+
+def test_hostile_names_stay_text(show: Callable[..., Page], tmp_path: Path):
+    path = tmp_path / "page.html"
+    path.write_text(watch(control(), world(5), predictors=[prediction(HOSTILE)]))
+    page = show(path)
+    assert page.locator("[data-signal='1'] h2").inner_text() == HOSTILE
+    assert page.locator("img").count() == 1
+    assert page.title().startswith("FiniteMDPEnv")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(show: Callable[..., Page], episode: Path, scheme: str):
+    page = show(episode, scheme)
+    assert page.evaluate((Path(__file__).parent / "contrast.js").read_text()) > 4.4
+
+
+def test_narrow_screens_do_not_scroll_sideways(show: Callable[..., Page], episode: Path):
+    page = show(episode, width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

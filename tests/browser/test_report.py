@@ -1,0 +1,183 @@
+"""The report in a browser: filters, curves with their numbers, lines that can be switched off."""
+
+import csv
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from driving import settle, wait_until
+from playwright.sync_api import Page
+
+from fhtd.experiments import Claim, Verdict
+from fhtd.report import read_chapters
+from fhtd.reproduction import Summary
+from fhtd.terminal import write_report
+
+RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
+HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=alert(1)>"
+#: Data of a line, by the heading of its chart and its name.
+LINE = """([title, name]) => {
+    const heading = [...document.querySelectorAll("h3")].find(h => h.textContent === title);
+    const place = heading.parentElement.querySelector(".chart");
+    for (const one of Bokeh.documents) {
+        const figure = one.roots()[0];
+        const view = place.firstElementChild && Bokeh.index.find_one_by_id?.(figure.id);
+        const own = view ? place.contains(view.el) : false;
+        if (!own) continue;
+        const line = figure.renderers.find(r => r.name === name && r.glyph.type === "Line");
+        const data = line.data_source.data;
+        return {x: [...data.x], y: [...data.y], visible: line.visible};
+    }
+    return null;
+}"""
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(RESULTS, tmp_path_factory.mktemp("report") / "report.html")
+
+
+def bring(page: Page, title: str) -> None:
+    heading = page.get_by_role("heading", name=title, exact=True)
+    heading.scroll_into_view_if_needed()
+    wait_until(lambda: page.evaluate(LINE_READY, title))
+    settle(page)
+
+
+LINE_READY = """title => {
+    const heading = [...document.querySelectorAll("h3")].find(h => h.textContent === title);
+    return heading.parentElement.querySelector(".chart").children.length > 0;
+}"""
+
+
+def test_every_curve_is_drawn(show: Callable[..., Page], report: Path):
+    page = show(report)
+    titles = [drawn.title for chapter in read_chapters(RESULTS) for drawn in chapter.charts]
+    assert len(titles) >= 15
+    for title in titles:
+        bring(page, title)
+    assert page.evaluate("Bokeh.documents.length") == len(titles)
+
+
+def test_the_filter_of_claims(show: Callable[..., Page], report: Path):
+    verdicts = Counter(c.verdict for one in read_chapters(RESULTS) for c in one.summary.claims)
+    page = show(report)
+    rows = page.locator(".claims tbody tr:visible")
+    assert rows.count() == verdicts.total()
+    assert rows.first.get_attribute("data-verdict") == "inconclusive"  # no claim fails
+    for verdict in Verdict:
+        page.get_by_role("button", name=f"{verdict.value}: ").click()
+        assert rows.count() == verdicts[verdict]
+    page.get_by_role("button", name="all: ").focus()
+    page.keyboard.press("Enter")
+    assert rows.count() == verdicts.total()
+    assert page.locator(".filter [aria-pressed=true]").inner_text().startswith("all")
+
+
+def test_a_curve_shows_the_tables_numbers(show: Callable[..., Page], report: Path):
+    with open(RESULTS / "random-walk" / "errors.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    page = show(report)
+    bring(page, "Learning curves")
+    found = page.evaluate(LINE, ["Learning curves", "h20"])
+    assert found["x"] == pytest.approx([float(row["step"]) for row in rows])
+    assert found["y"] == pytest.approx([float(row["h20"]) for row in rows], rel=1e-6)
+
+
+def test_hovering_shows_a_value(show: Callable[..., Page], report: Path):
+    page = show(report)
+    bring(page, "Agreement with the final horizon")
+    chart = page.get_by_role("heading", name="Agreement with the final horizon").locator("..")
+    box = chart.locator(".chart").bounding_box()
+    assert box is not None
+    for share in range(30, 95, 2):
+        page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + share / 100 * box["height"] - 60)
+        settle(page)
+        if page.locator(".bk-Tooltip").count():
+            break
+    text = page.locator(".bk-tooltip-content").first.inner_text()
+    assert "overlap" in text or "lowest" in text
+    assert "one standard error" in text
+
+
+def test_arms_are_switched_off_by_click_and_key(show: Callable[..., Page], report: Path):
+    page = show(report)
+    title = "FHQ-learning, by horizon"
+    bring(page, title)
+    legend = page.get_by_role("heading", name=title).locator("..").locator(".legend label")
+    assert [one.inner_text() for one in legend.all()] == ["fhq-8", "fhq-16", "fhq-32", "fhq-48"]
+    assert page.evaluate(LINE, [title, "fhq-16"])["visible"]
+    legend.nth(1).click()
+    assert not page.evaluate(LINE, [title, "fhq-16"])["visible"]
+    assert page.evaluate(LINE, [title, "fhq-8"])["visible"]
+    legend.nth(1).locator("input").focus()
+    page.keyboard.press("Space")
+    assert page.evaluate(LINE, [title, "fhq-16"])["visible"]
+
+
+def test_hostile_text_stays_text(show: Callable[..., Page], tmp_path: Path):
+    claims = [Claim(HOSTILE, HOSTILE, HOSTILE, HOSTILE, verdict) for verdict in Verdict]
+    kept = Summary(
+        experiment="slippery-maze",
+        title=HOSTILE,
+        source=HOSTILE,
+        shows=HOSTILE,
+        revision=1,
+        seed=0,
+        settings={HOSTILE: HOSTILE},
+        claims=claims,
+        seconds=1.0,
+        versions={"fhtd": HOSTILE},
+        command=HOSTILE,
+    )
+    folder = tmp_path / "slippery-maze"
+    folder.mkdir()
+    (folder / "summary.json").write_text(json.dumps(asdict(kept)))
+    shutil.copy(RESULTS / "slippery-maze" / "slippery-maze.png", folder)
+    with open(folder / "lengths.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["arm", "step_size", "mean_length", "low", "high"])
+        for arm in (f"fhq-{HOSTILE}", "fhq-$$x$$"):
+            writer.writerows([[arm, 0.1, 5, 4, 6], [arm, 0.9, 5, 4, 6]])
+    page = show(write_report(tmp_path, None))
+    title = "FHQ-learning, by horizon"
+    bring(page, title)
+    section = page.get_by_role("heading", name=title).locator("..")
+    assert f"fhq-{HOSTILE}" in section.locator(".legend").inner_text()
+    box = section.locator(".chart").bounding_box()
+    assert box is not None
+    met = ""
+    for y in range(0, 260, 8):
+        page.mouse.move(box["x"] + 300, box["y"] + y)
+        settle(page)
+        if page.locator(".bk-Tooltip").count():
+            met += page.locator(".bk-tooltip-content").first.inner_text()
+    assert f"fhq-{HOSTILE}" in met
+    assert page.title() == "Fixed-horizon TD: the paper, reproduced"
+    assert page.locator("img").count() == 2  # the picture, and the small one of the index
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(show: Callable[..., Page], report: Path, scheme: str):
+    page = show(report, scheme)
+    assert page.evaluate((Path(__file__).parent / "contrast.js").read_text()) > 4.4
+
+
+def test_narrow_screens_do_not_scroll_sideways(show: Callable[..., Page], report: Path):
+    page = show(report, width=390)
+    bring(page, "Learning curves")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_older_results_are_shown_without_curves(show: Callable[..., Page], tmp_path: Path):
+    folder = tmp_path / "baird"
+    folder.mkdir()
+    for name in ("summary.json", "baird.png"):
+        shutil.copy(RESULTS / "baird" / name, folder)
+    page = show(write_report(tmp_path, None))
+    assert page.locator(".chart").count() == 0
+    assert page.locator("#picture-baird").is_visible()
