@@ -1,9 +1,9 @@
 """How near an update comes to what its own matrix products take alone in a tuned BLAS.
 
-One thread; hidden layers 256 x 256, batch 32, LunarLander's 8 inputs and 4 actions. The products are
-those of the forward passes of both observations and of the backward pass, as single-precision calls
-of the BLAS that NumPy was built with. Minima of interleaved rounds; the update is timed as it is
-called every frame, dispatch and the choice of the next action included.
+One thread; hidden layers 256 x 256, batch 32, LunarLander's 8 inputs and 4 actions. The products
+are those of the forward passes of both observations and of the backward pass, as single-precision
+calls of the BLAS that NumPy was built with. Minima of interleaved rounds; the update is timed as it
+is called every frame, dispatch and the choice of the next action included.
 """
 
 import json

@@ -163,10 +163,43 @@ def test_the_command(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert data["signals"][0]["horizons"] == [1, 2, 3, 4, 5]
 
 
+def test_signals_of_a_saved_predictor_are_shown_too(
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from fhtd.deep import DFHTD
+    from fhtd.training import load_agent
+
+    monkeypatch.chdir(tmp_path)
+    source = "SIGNALS = {'angle': lambda s, a, r, following, info: float(following[2])}\n"
+    Path("my_signals.py").write_text(source)
+    signals = {"angle": lambda s, a, r, following, info: float(following[2])}
+    options = {"horizon": 3, "hidden": (4,), "replay_size": 100, "learning_starts": 20}
+    predictor = DFHTD("CartPole-v1", load_agent(folder), cumulants=signals, seed=0, **options)
+    predictor.learn(60).save("predictor.npz")
+    out = tmp_path / "page.html"
+    command = ["watch", folder, "--width", 60, "--predictor", "predictor.npz", "--out", out]
+    code, said, err = run(capsys, *command)
+    assert (code, said) == (2, "")
+    assert "it predicts angle, but cumulants are ['reward']" in err
+    code, _, err = run(capsys, *command, "--cumulants", "my_signals:SIGNALS")
+    assert (code, err) == (0, "")
+    shown = content(out.read_text())["signals"]
+    assert [one["name"] for one in shown] == [shown[0]["name"], "angle"]
+    assert shown[1]["horizons"] == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["nowhere"], "nowhere holds no training run"),
+        (["FOLDER", "--cumulants", "a:b"], "give its file too"),
+        (["FOLDER", "--predictor", "no.npz", "--cumulants", "a"], "must be MODULE:NAME"),
+        (["FOLDER", "--predictor", "no.npz", "--cumulants", "none_such:b"], "none_such"),
+        (["FOLDER", "--predictor", "no.npz", "--cumulants", "math:pi"], "dictionary of functions"),
+        (["FOLDER", "--predictor", "no.npz"], "cannot use no.npz"),
         (["FOLDER", "--epsilon", "2"], "epsilon must be"),
         (["FOLDER", "--every", "0"], "every must be at least 1, got 0"),
         (["FOLDER", "--quality", "0"], "quality must be"),

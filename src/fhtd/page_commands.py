@@ -1,6 +1,8 @@
 """The commands that write pages to look into: `fhtd explore` and `watch`."""
 
 import dataclasses
+import importlib
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -81,6 +83,10 @@ class Watch:
     """Folder of the training run."""
     out: Path | None = None
     """File to write; default: episode.html in the folder."""
+    predictor: Path | None = None
+    """File of a saved DFHTD, whose signals are shown in the same way."""
+    cumulants: str | None = None
+    """Its signals as MODULE:NAME, a dictionary of functions; the reward alone needs none."""
     seed: int = 0
     """Seed of the episode."""
     epsilon: float = 0.05
@@ -99,17 +105,29 @@ def watch(arguments: list[str]) -> None:
     """Write the episode viewer."""
     parsed = parse(Watch, "fhtd watch", arguments)
     require("bokeh")
-    # First, as it says how to run without a window and on one thread.
+    # First, as it says how to run without a window.
     from fhtd import deep_commands, training
+    from fhtd.deep import DFHTD, use_one_thread
     from fhtd.report.episode import watch as build
 
     assert deep_commands
+    use_one_thread()
+    if parsed.cumulants is not None and parsed.predictor is None:
+        raise UserError("--cumulants are those of a --predictor: give its file too")
+    signals = None if parsed.cumulants is None else _imported(parsed.cumulants)
     request = training.read_request(parsed.folder)
     environment = training.make_environment(request, render_mode="rgb_array")
     try:
+        agent = training.load_agent(parsed.folder)
+        predictors = []
+        if parsed.predictor is not None:
+            predictors.append(
+                DFHTD.load(parsed.predictor, agent, environment=environment, cumulants=signals)
+            )
         text = build(
-            training.load_agent(parsed.folder),
+            agent,
             environment,
+            predictors=predictors,
             epsilon=parsed.epsilon,
             seed=parsed.seed,
             steps=parsed.steps,
@@ -120,6 +138,23 @@ def watch(arguments: list[str]) -> None:
     finally:
         environment.close()
     write(parsed.folder / "episode.html" if parsed.out is None else parsed.out, text)
+
+
+def _imported(place: str) -> dict[str, Any]:
+    """What MODULE:NAME stands for, with modules of the present folder too."""
+    module, colon, name = place.partition(":")
+    if not colon or not module or not name:
+        raise UserError(f"--cumulants must be MODULE:NAME, got {place!r}")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"--cumulants {place}: {error}") from None
+    finally:
+        sys.path.remove("")
+    if not isinstance(found, dict) or not all(map(callable, found.values())):
+        raise UserError(f"--cumulants {place} must be a dictionary of functions, got {found!r}")
+    return found
 
 
 def require(library: str) -> None:
