@@ -157,7 +157,7 @@ def hostile_manifests(good):
     change("missing setting", settings={k: v for k, v in settings.items() if k != "hidden"})
     for value in (
         [10**9],
-        [8000, 8000],
+        [5 * 10**6],
         [10**5, 10**5],
         [10**30],
         [1] * 50_000,
