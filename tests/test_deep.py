@@ -1,12 +1,11 @@
 """Deep agents against the core's targets, the linear learner, the oracle and known values."""
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 from fhtd import FHQ, Features, Weighting, oracle, problems, targets
 from fhtd.envs import FiniteMDPEnv
+from scripted import Scripted
 
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
@@ -26,39 +25,6 @@ def leaves(agent):
 
 def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(leaves(one), leaves(other), strict=True))
-
-
-class Scripted(gymnasium.Env):
-    """One state, given rewards, one kind of ending after `length` steps."""
-
-    observation_space = spaces.Box(-1, 1, (1,), np.float32)
-    action_space = spaces.Discrete(2)
-
-    def __init__(self, length=1, terminates=True, reward=1.0, observation=1.0, mask=None):
-        self.length, self.terminates = length, terminates
-        self.reward, self.observation, self.mask = reward, observation, mask
-
-    def _see(self):
-        info = {} if self.mask is None else {"action_mask": self.mask}
-        return np.array([self.observation], np.float32), info
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.t = 0
-        return self._see()
-
-    def step(self, action):
-        assert self.mask is None or self.mask[action]
-        self.t += 1
-        done = self.t >= self.length
-        observation, info = self._see()
-        return (
-            observation,
-            self.reward,
-            done and self.terminates,
-            done and not self.terminates,
-            info,
-        )
 
 
 def transitions(rewards, ends=None, lengths=None):
