@@ -157,4 +157,4 @@ def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]]
         network, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
     )
     leaves, tree = jax.tree.flatten(arrays)
-    return tuple(leaves), lambda leaves: eqx.combine(tree.unflatten(leaves), structure)
+    return tuple(leaves), lambda leaves: eqx.combine(jax.tree.unflatten(tree, leaves), structure)

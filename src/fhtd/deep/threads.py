@@ -14,4 +14,4 @@ def use_one_thread() -> None:
         "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     )
     # Handing work to another thread and waiting for it costs as much as a small network's layer.
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
