@@ -377,21 +377,3 @@ def test_rmsprop_conventions_by_hand():
         optimiser = optimisers.build(name, 0.5, None)
         change, _ = optimiser.update(gradient, optimiser.init(gradient))
         np.testing.assert_allclose(change["w"], [-0.5 * expected], rtol=1e-5)
-
-
-def test_cartpole_is_learned():
-    agent = DFHQ(
-        "CartPole-v1",
-        horizon=24,
-        discount=1.0,
-        hidden=(64, 64),
-        optimiser="adam",
-        learning_rate=1e-3,
-        learning_starts=300,
-        epsilon_frames=3000,
-        epsilon_final=0.05,
-        seed=0,
-    )
-    before = agent.evaluate(5).mean()
-    agent.learn(12_000)
-    assert agent.evaluate(10).mean() > 100 > before
