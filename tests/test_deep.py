@@ -1,12 +1,11 @@
 """Deep agents against the core's targets, the linear learner, the oracle and known values."""
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 from fhtd import FHQ, Features, Weighting, oracle, problems, targets
 from fhtd.envs import FiniteMDPEnv
+from scripted import Scripted
 
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
@@ -26,39 +25,6 @@ def leaves(agent):
 
 def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(leaves(one), leaves(other), strict=True))
-
-
-class Scripted(gymnasium.Env):
-    """One state, given rewards, one kind of ending after `length` steps."""
-
-    observation_space = spaces.Box(-1, 1, (1,), np.float32)
-    action_space = spaces.Discrete(2)
-
-    def __init__(self, length=1, terminates=True, reward=1.0, observation=1.0, mask=None):
-        self.length, self.terminates = length, terminates
-        self.reward, self.observation, self.mask = reward, observation, mask
-
-    def _see(self):
-        info = {} if self.mask is None else {"action_mask": self.mask}
-        return np.array([self.observation], np.float32), info
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.t = 0
-        return self._see()
-
-    def step(self, action):
-        assert self.mask is None or self.mask[action]
-        self.t += 1
-        done = self.t >= self.length
-        observation, info = self._see()
-        return (
-            observation,
-            self.reward,
-            done and self.terminates,
-            done and not self.terminates,
-            info,
-        )
 
 
 def transitions(rewards, ends=None, lengths=None):
@@ -330,37 +296,6 @@ def test_several_environments_are_each_their_own():
     assert len(follows) > 200
 
 
-def test_damaged_checkpoints_are_refused(tmp_path):
-    path = tmp_path / "agent.npz"
-    agent = DFHQ("CartPole-v1", seed=0, horizon=4, **SMALL)
-    agent.learn(60)
-    agent.save(path)
-    with pytest.raises(ValueError, match="holds a DFHQ, not a DQN"):
-        DQN.load(path)
-    whole = path.read_bytes()
-    rng = np.random.default_rng(0)
-    refused = 0
-    for i in range(120):
-        content = bytearray(whole)
-        if i % 3 == 0:
-            content = content[: int(rng.integers(len(whole)))]
-        else:
-            for place in rng.integers(len(whole), size=1 + i % 5):
-                content[place] ^= int(rng.integers(1, 256))
-        path.write_bytes(bytes(content))
-        loaded = None
-        try:
-            loaded = DFHQ.load(path)
-        except ValueError as error:
-            refused += "is not a readable checkpoint" in str(error)
-        # Some bytes carry nothing, such as dates inside the archive.
-        assert loaded is None or same(loaded, agent)
-    assert refused > 100
-    agent.save(path)
-    agent.save(path)
-    assert (tmp_path / "agent.npz.previous").exists()
-
-
 def test_a_mask_in_info_is_respected():
     mask = np.array([0, 1], np.int8)
     agent = DFHQ(Scripted(length=5, mask=mask), horizon=3, seed=0, **SMALL)
@@ -442,21 +377,3 @@ def test_rmsprop_conventions_by_hand():
         optimiser = optimisers.build(name, 0.5, None)
         change, _ = optimiser.update(gradient, optimiser.init(gradient))
         np.testing.assert_allclose(change["w"], [-0.5 * expected], rtol=1e-5)
-
-
-def test_cartpole_is_learned():
-    agent = DFHQ(
-        "CartPole-v1",
-        horizon=24,
-        discount=1.0,
-        hidden=(64, 64),
-        optimiser="adam",
-        learning_rate=1e-3,
-        learning_starts=300,
-        epsilon_frames=3000,
-        epsilon_final=0.05,
-        seed=0,
-    )
-    before = agent.evaluate(5).mean()
-    agent.learn(12_000)
-    assert agent.evaluate(10).mean() > 100 > before

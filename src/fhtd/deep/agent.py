@@ -4,10 +4,12 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +19,7 @@ from fhtd import checks
 from fhtd.deep import archive, checkpoint, learning, networks, optimisers
 from fhtd.deep.backup import Backup
 from fhtd.deep.episodes import Episode, Step, another, make, random_action
-from fhtd.deep.replay import Replay
+from fhtd.deep.replay import Replay, check_bytes
 from fhtd.deep.settings import Settings
 from fhtd.deep.spaces import Encoder
 from fhtd.errors import DivergenceError
@@ -28,6 +30,9 @@ class DeepAgent:
 
     `environment` is a Gymnasium environment or its id; `settings` are the fields of `Settings`.
     """
+
+    #: Whether `weighting` is an argument, and part of a checkpoint.
+    _has_weighting = False
 
     def __init__(self, environment: Any, backup: Backup, seed: int, settings: Settings) -> None:
         self.seed = checks.integer("seed", seed, 0)
@@ -52,46 +57,61 @@ class DeepAgent:
             self.encoder.n_actions,
             len(self.environments),
         )
-        self._functions, self._state = self._build()
+        self._optimiser = optimisers.build(
+            settings.optimiser, settings.learning_rate, settings.max_grad_norm
+        )
+        # Shapes only, so that a checkpoint is compared with them before memory is taken.
+        parameters, rebuild = networks.split(eqx.filter_eval_shape(self._network))
+        self._planned = jax.eval_shape(self._begin_state, parameters)
+        self._functions = self._build(rebuild)
         self._episodes: list[Episode] = []
 
-    def _build(self) -> tuple[learning.Functions, learning.State]:
-        settings, size = self.settings, self.backup.size
+    def _network(self) -> networks.Network | networks.Separate:
+        settings = self.settings
         words = np.random.SeedSequence(self.seed, spawn_key=(1,)).generate_state(2)
         kind = networks.Separate if settings.unshared else networks.Network
-        network = kind(
+        return kind(
             self.encoder.network_shape,
             self.encoder.n_actions,
-            size,
+            self.backup.size,
             settings.hidden,
             settings.initialisation,
             jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32)),
         )
-        parameters, rebuild = networks.split(network)
-        optimiser = optimisers.build(
-            settings.optimiser, settings.learning_rate, settings.max_grad_norm
+
+    @cached_property
+    def _state(self) -> learning.State:
+        """All that training changes; made when it is first asked for."""
+        check_bytes(
+            "the network and its optimiser need",
+            sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(self._planned)),
         )
-        functions = learning.build(
+        return self._begin_state(networks.split(self._network())[0])
+
+    def _begin_state(self, parameters: tuple[jax.Array, ...]) -> learning.State:
+        has_target = self.settings.target_update_interval > 1
+        return learning.State(
+            parameters,
+            tuple(map(jnp.copy, parameters)) if has_target else None,
+            self._optimiser.init(parameters),
+            jnp.zeros((), jnp.int32),
+            jnp.zeros((), jnp.int32),
+            jnp.zeros(self.backup.size),
+            jnp.zeros(self.backup.size),
+        )
+
+    def _build(self, rebuild: Callable[[tuple[jax.Array, ...]], Any]) -> learning.Functions:
+        settings = self.settings
+        return learning.build(
             rebuild,
             self.replay.layout,
             self.encoder.scaling,
             self.backup,
-            optimiser,
+            self._optimiser,
             settings,
             jnp.asarray(self._acting_weights(), jnp.float32),
-            jnp.asarray(settings.importance(size), jnp.float32),
+            jnp.asarray(settings.importance(self.backup.size), jnp.float32),
         )
-        has_target = settings.target_update_interval > 1
-        state = learning.State(
-            parameters,
-            tuple(map(jnp.copy, parameters)) if has_target else None,
-            optimiser.init(parameters),
-            jnp.zeros((), jnp.int32),
-            jnp.zeros((), jnp.int32),
-            jnp.zeros(size),
-            jnp.zeros(size),
-        )
-        return functions, state
 
     def _acting_weights(self) -> npt.NDArray[np.float64]:
         acting, size = self.settings.acting, self.backup.size
@@ -279,9 +299,20 @@ class DeepAgent:
             kind = kinds[manifest["class"]]
             if not issubclass(kind, cls):
                 raise ValueError(f"it holds a {kind.__name__}, not a {cls.__name__}")
-            agent = kind._from_checkpoint(manifest, arrays, environment or manifest["environment"])
+            if environment is None:
+                environment = checkpoint.environment_of(manifest)
+            agent = kind._from_checkpoint(manifest, arrays, environment)
             checkpoint.restore(agent, manifest, arrays)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            OverflowError,
+            RecursionError,
+            MemoryError,
+        ) as error:
             raise ValueError(f"{path} is not a readable checkpoint: {error}") from None
         return agent  # type: ignore[return-value]
 
@@ -290,9 +321,13 @@ class DeepAgent:
         cls: Any, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], environment: Any
     ) -> "DeepAgent":
         """A new agent with the saved settings."""
-        options: dict[str, Any] = {"settings": Settings(**checkpoint.settings_of(manifest))}
-        if "weighting_rewards" in arrays:
+        settings = Settings(**checkpoint.settings_of(manifest))
+        checkpoint.check_plan(manifest, arrays, settings)
+        options: dict[str, Any] = {"settings": settings}
+        if cls._has_weighting:
             options["weighting"] = checkpoint.weighting_of(arrays)
+            if options["weighting"].horizon != settings.horizon:
+                raise ValueError(f"its weighting is not one of {settings.horizon} horizons")
         agent: DeepAgent = cls(environment, seed=manifest["seed"], **options)
         return agent
 

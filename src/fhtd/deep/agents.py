@@ -15,6 +15,8 @@ from fhtd.weighting import Weighting
 class DFHQ(DeepAgent):
     """Deep fixed-horizon Q-learning: every horizon an output over shared hidden layers."""
 
+    _has_weighting = True
+
     def __init__(
         self,
         environment: Any,

@@ -8,6 +8,7 @@ renamed, and the one before is kept as `<name>.previous`.
 import hashlib
 import io
 import json
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,11 @@ def _plain(value: Any) -> Any:
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     """Manifest and arrays, checked against each other; anything else is a ValueError."""
     try:
+        size = path.stat().st_size
+        if not path.is_file():
+            raise ValueError("it is not a plain file")
         with zipfile.ZipFile(path) as archive:
-            return _read_checked(archive)
+            return _read_checked(archive, size)
     except FileNotFoundError:
         raise
     except (
@@ -85,20 +89,24 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise ValueError(f"{path} is not a readable checkpoint: {error}") from None
 
 
-def _read_checked(archive: zipfile.ZipFile) -> tuple[dict[str, Any], Arrays]:
+def _read_checked(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], Arrays]:
     members = {member.filename: member for member in archive.infolist()}
     if len(members) != len(archive.infolist()):
         raise ValueError("it lists a member twice")
     for member in members.values():
-        # Stored, not compressed: no member can be larger than the file itself.
         if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
             raise ValueError(f"{member.filename} is compressed")
+    # Stored, and none over another: all members together cannot be larger than the file itself.
+    if sum(member.file_size for member in members.values()) > size:
+        raise ValueError("its members overlap")
     head = members[f"{_MANIFEST}.npy"]
     if head.file_size > _LARGEST_MANIFEST:
         raise ValueError("its manifest is too large")
     manifest = json.loads(_array(archive.read(head)).tobytes())
-    if manifest["format"] not in FORMATS:
-        raise ValueError(f"its format is {manifest['format']}, this version reads {FORMATS}")
+    version = manifest["format"]
+    # True and 1.0 equal 1, but no version of ours has written them.
+    if type(version) is not int or version not in FORMATS:
+        raise ValueError(f"its format is {version!r}, this version reads {FORMATS}")
     listed = manifest["arrays"]
     if set(members) != {f"{name}.npy" for name in (*listed, _MANIFEST)}:
         raise ValueError("its arrays are not those that the manifest lists")
@@ -112,5 +120,18 @@ def _read_checked(archive: zipfile.ZipFile) -> tuple[dict[str, Any], Arrays]:
 
 
 def _array(content: bytes) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    return found
+    """The array of a `.npy` file as `_pack` writes it; its size is that of its bytes."""
+    file = io.BytesIO(content)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array has another version of NumPy's format")
+    try:
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    except Exception as error:
+        # NumPy parses the header as Python's literals, which can fail in many ways.
+        raise ValueError(f"an array's header cannot be read: {error}") from None
+    data = file.read()
+    if dtype.kind not in "biufc" or is_fortran or any(length < 0 for length in shape):
+        raise ValueError("an array does not hold plain numbers in C order")
+    if math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError(f"an array of shape {shape} does not have {len(data)} bytes")
+    return np.frombuffer(data, dtype).reshape(shape)

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.weighting import Weighting
 
+_LARGEST_TABLE = 2**26
+
 
 @dataclass(frozen=True, eq=False)
 class Backup:
@@ -64,17 +66,22 @@ class Backup:
                     f"horizons must be closed under the backup: {longer} bootstraps from "
                     f"{longer - n} (n_step is {n}), which is not among them"
                 )
+        _check_size(n, len(chosen))
         h: npt.NDArray[np.int64] = np.array(chosen)
         rewards = np.zeros((n, n, len(h)), weighting.dtype)
         bootstraps = np.zeros((n, len(h)), weighting.dtype)
         sources = np.zeros((n, len(h)), np.int64)
-        coefficients, factors = weighting.coefficients(), np.ones(len(h), weighting.dtype)
-        for m in range(1, n + 1):
-            rewards[m - 1, :m] = coefficients[h - 1, :m].T
-            factors = factors * weighting.bootstraps[np.maximum(h - m, 0)]
-            further = (h > m) & np.isin(h - m, h)
-            bootstraps[m - 1] = np.where(further, factors, 0)
-            sources[m - 1] = np.where(further, 1 + np.searchsorted(h, h - m), 0)
+        # Column m - 1 of `weighting.coefficients()`, whose other columns are not needed.
+        column, factors = weighting.rewards, np.ones(len(h), weighting.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for m in range(1, n + 1):
+                rewards[m - 1 :, m - 1] = column[h - 1]
+                column = np.append(0, weighting.bootstraps[1:] * column[:-1])
+                factors = factors * weighting.bootstraps[np.maximum(h - m, 0)]
+                further = (h > m) & np.isin(h - m, h)
+                bootstraps[m - 1] = np.where(further, factors, 0)
+                sources[m - 1] = np.where(further, 1 + np.searchsorted(h, h - m), 0)
+        _check_finite(rewards, bootstraps)
         known = (sources > 0) | (h <= np.arange(1, n + 1)[:, None])
         frozen = (checks.frozen(array) for array in (rewards, bootstraps, sources, known))
         return cls(h.astype(np.float64), *frozen)
@@ -84,7 +91,10 @@ class Backup:
         """One output that bootstraps from itself: n-step Q-learning."""
         n = checks.integer("n_step", n, 1)
         discount = checks.real("discount", discount, 0)
-        powers = discount ** np.arange(n + 1)
+        _check_size(n, 1)
+        with np.errstate(over="ignore"):
+            powers = discount ** np.arange(n + 1)
+        _check_finite(powers)
         return cls(
             np.array([np.inf]),
             np.tril(np.tile(powers[:n], (n, 1)))[:, :, None],
@@ -115,6 +125,17 @@ class Backup:
         ahead = module.take_along_axis(padded, sources, axis=1) * bootstraps
         summed = (batch.rewards[:, :, None] * rewards).sum(axis=1)
         return summed + continues * ahead, known
+
+
+def _check_size(n: int, size: int) -> None:
+    """Refuse more steps than a table of them is meant for."""
+    if n * n * size > _LARGEST_TABLE:
+        raise ValueError(f"n_step {n} is too large for {size} horizons")
+
+
+def _check_finite(*tables: npt.NDArray[Any]) -> None:
+    if not all(np.isfinite(table).all() for table in tables):
+        raise ValueError("discount or weighting is too large for so many steps")
 
 
 def _prepend_zero(values: Any) -> Any:

@@ -39,7 +39,10 @@ def make(environment: Any) -> Any:
     if isinstance(environment, str):
         import gymnasium
 
-        return gymnasium.make(environment)
+        try:
+            return gymnasium.make(environment)
+        except (gymnasium.error.Error, ImportError) as error:
+            raise ValueError(f"environment {environment!r} cannot be made: {error}") from None
     if not hasattr(environment, "step") or not hasattr(environment, "observation_space"):
         raise TypeError(
             f"environment must be a Gymnasium environment or its id, got {environment!r}"

@@ -150,8 +150,11 @@ class Separate(eqx.Module):
 def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]], Any]]:
     """A network's arrays, and what makes the network of such arrays.
 
-    A plain tuple goes in and out of compiled functions quicker than a tree of modules.
+    A plain tuple goes in and out of compiled functions quicker than a tree of modules. A network of
+    shapes only (`jax.eval_shape`) will do.
     """
-    arrays, structure = eqx.partition(network, eqx.is_array)
+    arrays, structure = eqx.partition(
+        network, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+    )
     leaves, tree = jax.tree.flatten(arrays)
     return tuple(leaves), lambda leaves: eqx.combine(jax.tree.unflatten(tree, leaves), structure)

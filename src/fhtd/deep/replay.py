@@ -142,10 +142,14 @@ class Replay:
 def check_memory(size: int, shape: tuple[int, ...], dtype: np.dtype[Any], width: int) -> None:
     """Refuse a replay that would not fit into the memory that is free."""
     images = 2 * int(np.prod(shape)) * dtype.itemsize if len(shape) > 1 else 0
-    needed = size * (images + 4 * width)
+    needs = f"replay_size {size} for observations of shape {shape} needs"
+    check_bytes(needs, size * (images + 4 * width))
+
+
+def check_bytes(needs: str, needed: int) -> None:
+    """Refuse what would not fit into the memory that is free; `needs` says what it is."""
     free = checks.free_memory()
     if free is not None and needed > free:
         raise ValueError(
-            f"replay_size {size} needs {needed / 2**30:.1f} GiB for observations of shape {shape}, "
-            f"but only {free / 2**30:.1f} GiB are free"
+            f"{needs} {needed / 2**30:.1f} GiB, but only {free / 2**30:.1f} GiB are free"
         )

@@ -77,11 +77,15 @@ class Settings:
             "learning_starts",
             "train_freq",
             "gradient_steps",
-            "target_update_interval",
-            "n_envs",
             "epsilon_frames",
         ):
             checks.integer(name, getattr(self, name), 1)
+        # Updates are counted in 32 bits; environments take their steps one after another.
+        checks.integer("target_update_interval", self.target_update_interval, 1, 2**31 - 1)
+        checks.integer("n_envs", self.n_envs, 1, 1024)
+        for name in ("unshared", "double"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
         for width in self.hidden:
             checks.integer("hidden", width, 1)
         checks.real("discount", self.discount, 0)

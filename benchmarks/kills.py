@@ -1,0 +1,106 @@
+"""Kill a training run at random moments, resume it each time, and compare every byte it leaves.
+
+A run that was killed (SIGKILL) at any moment must end as the one that was left alone: the same
+agent, the same tables.
+"""
+
+import argparse
+import hashlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FILES = ("agent.npz", "episodes.csv", "progress.csv")
+SETTINGS = {"horizon": 8, "hidden": (16,), "learning_starts": 50, "epsilon_frames": 500}
+CHECKPOINT_EVERY, LOG_EVERY = 200, 5
+
+
+def live(folder: Path, frames: int) -> None:
+    """Start the run, or resume it, and train to the end."""
+    from fhtd import training
+    from fhtd.deep import use_one_thread
+
+    use_one_thread()
+    if (folder / "run.json").exists():
+        run = training.resume(folder)
+    else:
+        request = training.Request(
+            "CartPole-v1", "dfhq", frames, 3, SETTINGS, {}, CHECKPOINT_EVERY, LOG_EVERY
+        )
+        run = training.start(request, folder)
+    run.train()
+
+
+def command(folder: Path, frames: int) -> list[str]:
+    return [sys.executable, __file__, "--live", str(folder), "--frames", str(frames)]
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES}
+
+
+def rows(folder: Path) -> int:
+    table = folder / "episodes.csv"
+    return len(table.read_bytes().splitlines()) if table.exists() else 0
+
+
+def killed_until_done(
+    folder: Path, frames: int, alone: float, chance: random.Random, kills: int
+) -> tuple[int, int]:
+    """Live through the run, killed at most so often: kills, and those after new episodes."""
+    done = moved = 0
+    while not (folder / "agent.npz").exists():
+        before = rows(folder)
+        process = subprocess.Popen(command(folder, frames))
+        # From before the first frame to long after it; some while a file is written.
+        limit = chance.uniform(0.1, 0.7) * alone if done < kills else None
+        try:
+            if process.wait(limit):
+                raise SystemExit(f"a life ended with code {process.returncode}")
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            done += 1
+            moved += rows(folder) != before
+    return done, moved
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--live", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--frames", type=int, default=20_000)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if options.live:
+        live(options.live, options.frames)
+        return
+    chance = random.Random(options.seed)
+    kills = moved = runs = 0
+    with tempfile.TemporaryDirectory() as place:
+        whole = Path(place, "whole")
+        begun = time.perf_counter()
+        subprocess.run(command(whole, options.frames), check=True)
+        alone = time.perf_counter() - begun
+        print(f"left alone: {options.frames} frames, {rows(whole) - 1} episodes in {alone:.0f} s")
+        # A run may finish before it was killed often enough; then another one is.
+        while kills < options.kills:
+            folder = Path(place, str(runs))
+            left = options.kills - kills
+            more, after = killed_until_done(folder, options.frames, alone, chance, left)
+            kills, moved, runs = kills + more, moved + after, runs + 1
+            wrong = [n for n in FILES if digests(folder)[n] != digests(whole)[n]]
+            print(
+                f"run {runs}: {more} kills, {', '.join(wrong) or 'nothing'} different", flush=True
+            )
+            if wrong:
+                raise SystemExit("a killed run did not end as the one that was left alone")
+    print(f"{kills} kills in {runs} runs, {moved} of them after new episodes: the same bytes")
+
+
+if __name__ == "__main__":
+    main()
