@@ -63,7 +63,7 @@ def test_killed_runs_end_as_if_nothing_had_happened(tmp_path):
         # From the fourth life on it may finish.
         limit = 2.0 + chance.random() * 2.0 if kills < 3 else 300
         try:
-            process.wait(limit)
+            assert process.wait(limit) == 0
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
