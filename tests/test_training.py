@@ -104,6 +104,14 @@ def test_folders_are_not_overwritten_and_finished_runs_say_so(tmp_path):
         training.load_agent(folder)
 
 
+def test_a_run_killed_before_its_first_file_can_begin_again(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / ".run.json.123-abcd").write_text("{")
+    training.start(request(frames=60), folder).train()
+    assert (folder / "agent.npz").exists()
+
+
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path):
     folder = tmp_path / "run"
     run = training.start(request(frames=900), folder)

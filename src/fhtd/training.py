@@ -54,7 +54,8 @@ class Request:
 
 def start(request: Request, folder: Path) -> "Run":
     """Begin a run in a folder of its own; one that holds anything is refused."""
-    if folder.exists() and any(folder.iterdir()):
+    # A crash while a file was written leaves its temporary twin, whose name begins with a dot.
+    if folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
         raise ValueError(
             f"{folder} is not empty: give another --out, or continue with --resume {folder}"
         )
