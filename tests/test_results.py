@@ -22,7 +22,7 @@ from fhtd.executors import WorkerDiedError, execute
 from fhtd.experiments import Verdict, find, slippery_maze
 from fhtd.experiments.experiment import Arrays
 from fhtd.files import write_atomically
-from fhtd.reproduction import Outcome, Summary, reproduce, to_csv
+from fhtd.reproduction import Outcome, Progress, Summary, reproduce, to_csv
 from fhtd.results import Key, Store
 
 MAZE = find("slippery-maze")
@@ -364,9 +364,53 @@ def test_workers_change_no_bit(tmp_path: Path) -> None:
 
 
 def test_progress_counts_every_block(tmp_path: Path) -> None:
-    heard: list[tuple[int, int]] = []
-    reproduce_tiny(tmp_path, advance=lambda done, total: heard.append((done, total)))
-    assert heard == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    heard: list[Progress] = []
+    reproduce_tiny(tmp_path, advance=heard.append)
+    assert [one.done for one in heard] == [0, 0, 1, 1, 2, 2, 3]
+    assert [one.running for one in heard] == [0, 1, 0, 1, 0, 1, 0]
+    assert {(one.failed, one.total) for one in heard} == {(0, 3)}
+
+
+def test_a_block_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, heard = executors.compute, list[Progress]()
+
+    def compute(task: executors.Task) -> Any:
+        if "fhq-8" in task.block:
+            raise ValueError(f"{task.block} cannot be computed")
+        return real(task)
+
+    monkeypatch.setattr(executors, "compute", compute)
+    with pytest.raises(ValueError, match=r"fhq-8.* cannot be computed"):
+        reproduce_tiny(tmp_path, advance=heard.append)
+    assert heard[-1] == Progress(2, 0, 1, 3)
+    assert len(blocks_in(tmp_path)) == 2
+
+
+def test_when_all_blocks_fail_the_rest_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+
+    def compute(task: Any) -> Any:
+        tried.append(task)
+        raise ValueError("nothing works")
+
+    monkeypatch.setattr(executors, "compute", compute)
+    tasks: Any = list(range(10))
+    with pytest.raises(ValueError, match="nothing works"):
+        list(execute(tasks, workers=1))
+    assert tried == [0, 1, 2]
+
+
+def test_more_workers_than_the_memory_allows_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(executors, "free_memory", lambda: 1000 * 2**20)
+    executors.check_memory(3, 300)
+    with pytest.raises(ValueError, match="workers must be at most 3 here, got 4"):
+        executors.check_memory(4, 300)
+    monkeypatch.setattr(executors, "free_memory", lambda: None)
+    executors.check_memory(4, 300)
 
 
 def test_summary_reads_back_and_a_damaged_one_is_named(tmp_path: Path) -> None:
