@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-browser check bench bench-deep format clean
+.PHONY: demo test test-browser test-cluster check bench bench-deep format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -21,6 +21,9 @@ test-browser: $(INSTALLED)
 	or CHROMIUM=/path/to/it make test-browser" >&2; exit 2; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]"
 	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest tests/browser
+
+test-cluster: $(INSTALLED)
+	$(BIN)/python -m pytest tests/cluster
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

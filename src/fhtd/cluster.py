@@ -114,9 +114,13 @@ def execute_on_ray(
     try:
         # Beside the driver, where it is safe from the nodes that come and go.
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=True
+            ray.get_runtime_context().get_node_id(), soft=False
         )
-        keeper = ray.remote(Keeper).options(num_cpus=0, scheduling_strategy=here).remote()
+        keeper = (
+            ray.remote(Keeper)
+            .options(num_cpus=0, scheduling_strategy=here, max_restarts=-1, max_task_retries=-1)
+            .remote()
+        )
         megabytes = find(tasks[0].experiment).megabytes
         remote = ray.remote(_compute_on_node).options(
             num_cpus=1, memory=megabytes * 2**20, max_retries=_RETRIES

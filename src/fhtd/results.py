@@ -76,6 +76,8 @@ class Store:
             content = path.read_bytes()
         except FileNotFoundError:
             return None
+        # Left behind by an interrupt between the two steps of `write`.
+        shutil.rmtree(self.scratch(key), ignore_errors=True)
         try:
             return _unpack(key, content)
         except Exception as error:  # a damaged archive can make its decoders raise anything

@@ -135,7 +135,9 @@ def test_a_killed_node_loses_nothing(
     kept = content(ours)
     assert 3 <= len(kept) < 8
     process = start(*command, ours, "--ray", address)
-    assert finish(process, PATIENCE)[::2] == (0, "")
+    code, _, errors = finish(process, PATIENCE)
+    assert code == 0, errors
+    assert errors == ""
     assert content(ours).items() > kept.items()
     assert not list(ours.glob("raw/*/*/*/*.partial"))
     assert finish(start(*command, tmp_path / "local", "--workers", 1), PATIENCE)[0] == 0
