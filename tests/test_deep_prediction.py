@@ -159,3 +159,18 @@ def test_loading_with_other_signals_is_refused(tmp_path):
         DFHTD.load(path, lambda s: 0, environment=world)
     with pytest.raises(FileNotFoundError):
         DFHTD.load(tmp_path / "nothing.npz", lambda s: 0, environment=world)
+
+
+def test_a_file_cannot_have_a_module_imported(tmp_path, monkeypatch):
+    """An id of the form module:Env would make Gymnasium import it."""
+    from fhtd.deep import archive
+
+    path = tmp_path / "predictor.npz"
+    predictor(horizon=2).save(path)
+    manifest, arrays = archive.read(path)
+    del manifest["arrays"], manifest["format"]
+    (tmp_path / "canary.py").write_text("raise SystemExit('it was imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    archive.write(path, {**manifest, "environment": "canary:Env-v0"}, arrays)
+    with pytest.raises(ValueError, match="is not a readable checkpoint"):
+        DFHTD.load(path, lambda s: 0, cumulants=two_signals())

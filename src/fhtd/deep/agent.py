@@ -303,16 +303,7 @@ class DeepAgent:
                 environment = checkpoint.environment_of(manifest)
             agent = kind._from_checkpoint(manifest, arrays, environment)
             checkpoint.restore(agent, manifest, arrays)
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-            AttributeError,
-            ValueError,
-            OverflowError,
-            RecursionError,
-            MemoryError,
-        ) as error:
+        except archive.UNREADABLE as error:
             raise ValueError(f"{path} is not a readable checkpoint: {error}") from None
         return agent  # type: ignore[return-value]
 

@@ -23,6 +23,19 @@ Arrays = dict[str, npt.NDArray[Any]]
 #: 2: replay in rows, with the length of each window. 1: replay by field.
 FORMAT = 2
 FORMATS = (1, 2)
+#: What reading a damaged or hostile file may raise on the way; it becomes one clear ValueError.
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    MemoryError,
+    zipfile.BadZipFile,
+)
 _MANIFEST = "manifest"
 _LARGEST_MANIFEST = 2**20
 
@@ -71,21 +84,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
             return _read_checked(archive, size)
     except FileNotFoundError:
         raise
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        EOFError,
-        OSError,
-        zipfile.BadZipFile,
-        NotImplementedError,
-        RuntimeError,
-        RecursionError,
-        OverflowError,
-        MemoryError,
-    ) as error:
+    except UNREADABLE as error:
         raise ValueError(f"{path} is not a readable checkpoint: {error}") from None
 
 

@@ -227,8 +227,10 @@ class DFHTD:
                 raise ValueError(f"it predicts {', '.join(names)}, but cumulants are {given}")
             weighting = checkpoint.weighting_of(arrays)
             settings = checkpoint.settings_of(manifest)
+            if environment is None:
+                environment = checkpoint.environment_of(manifest)
             found = cls(
-                environment or manifest["environment"],
+                environment,
                 policy,
                 behaviour=behaviour,
                 cumulants=cumulants,
@@ -242,7 +244,7 @@ class DFHTD:
             )
             found.settings = Settings(**settings)
             found._restore(manifest, arrays)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except archive.UNREADABLE as error:
             raise ValueError(f"{path} is not a readable checkpoint: {error}") from None
         return found
 
