@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from driving import settle, wait_until
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from fhtd.experiments import Claim, Verdict
 from fhtd.report import read_chapters
@@ -19,10 +19,9 @@ from fhtd.terminal import write_report
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=alert(1)>"
-#: Data of a line, by the heading of its chart and its name.
-LINE = """([title, name]) => {
-    const heading = [...document.querySelectorAll("h3")].find(h => h.textContent === title);
-    const place = heading.parentElement.querySelector(".chart");
+#: Data of a line by its name, evaluated on its chart's section.
+LINE = """(section, name) => {
+    const place = section.querySelector(".chart");
     for (const one of Bokeh.documents) {
         const figure = one.roots()[0];
         const view = place.firstElementChild && Bokeh.index.find_one_by_id?.(figure.id);
@@ -41,25 +40,26 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(RESULTS, tmp_path_factory.mktemp("report") / "report.html")
 
 
-def bring(page: Page, title: str) -> None:
-    heading = page.get_by_role("heading", name=title, exact=True)
+def bring(page: Page, chapter: str, title: str) -> Locator:
+    """Scroll to a chapter's chart and wait until it is drawn; titles are unique in a chapter."""
+    heading = page.locator(f"[id='{chapter}']").get_by_role("heading", name=title, exact=True)
     heading.scroll_into_view_if_needed()
-    wait_until(lambda: page.evaluate(LINE_READY, title))
+    section = heading.locator("..")
+    wait_until(lambda: section.evaluate("it => it.querySelector('.chart').children.length > 0"))
     settle(page)
-
-
-LINE_READY = """title => {
-    const heading = [...document.querySelectorAll("h3")].find(h => h.textContent === title);
-    return heading.parentElement.querySelector(".chart").children.length > 0;
-}"""
+    return section
 
 
 def test_every_curve_is_drawn(show: Callable[..., Page], report: Path):
     page = show(report)
-    titles = [drawn.title for chapter in read_chapters(RESULTS) for drawn in chapter.charts]
+    titles = [
+        (chapter.summary.experiment, drawn.title)
+        for chapter in read_chapters(RESULTS)
+        for drawn in chapter.charts
+    ]
     assert len(titles) >= 15
-    for title in titles:
-        bring(page, title)
+    for chapter, title in titles:
+        bring(page, chapter, title)
     assert page.evaluate("Bokeh.documents.length") == len(titles)
 
 
@@ -82,16 +82,14 @@ def test_a_curve_shows_the_tables_numbers(show: Callable[..., Page], report: Pat
     with open(RESULTS / "random-walk" / "errors.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     page = show(report)
-    bring(page, "Learning curves")
-    found = page.evaluate(LINE, ["Learning curves", "h20"])
+    found = bring(page, "random-walk", "Learning curves").evaluate(LINE, "h20")
     assert found["x"] == pytest.approx([float(row["step"]) for row in rows])
     assert found["y"] == pytest.approx([float(row["h20"]) for row in rows], rel=1e-6)
 
 
 def test_hovering_shows_a_value(show: Callable[..., Page], report: Path):
     page = show(report)
-    bring(page, "Agreement with the final horizon")
-    chart = page.get_by_role("heading", name="Agreement with the final horizon").locator("..")
+    chart = bring(page, "off-policyness", "Agreement with the final horizon")
     box = chart.locator(".chart").bounding_box()
     assert box is not None
     for share in range(30, 95, 2):
@@ -106,17 +104,16 @@ def test_hovering_shows_a_value(show: Callable[..., Page], report: Path):
 
 def test_arms_are_switched_off_by_click_and_key(show: Callable[..., Page], report: Path):
     page = show(report)
-    title = "FHQ-learning, by horizon"
-    bring(page, title)
-    legend = page.get_by_role("heading", name=title).locator("..").locator(".legend label")
+    chart = bring(page, "slippery-maze", "FHQ-learning, by horizon")
+    legend = chart.locator(".legend label")
     assert [one.inner_text() for one in legend.all()] == ["fhq-8", "fhq-16", "fhq-32", "fhq-48"]
-    assert page.evaluate(LINE, [title, "fhq-16"])["visible"]
+    assert chart.evaluate(LINE, "fhq-16")["visible"]
     legend.nth(1).click()
-    assert not page.evaluate(LINE, [title, "fhq-16"])["visible"]
-    assert page.evaluate(LINE, [title, "fhq-8"])["visible"]
+    assert not chart.evaluate(LINE, "fhq-16")["visible"]
+    assert chart.evaluate(LINE, "fhq-8")["visible"]
     legend.nth(1).locator("input").focus()
     page.keyboard.press("Space")
-    assert page.evaluate(LINE, [title, "fhq-16"])["visible"]
+    assert chart.evaluate(LINE, "fhq-16")["visible"]
 
 
 def test_hostile_text_stays_text(show: Callable[..., Page], tmp_path: Path):
@@ -144,9 +141,7 @@ def test_hostile_text_stays_text(show: Callable[..., Page], tmp_path: Path):
         for arm in (f"fhq-{HOSTILE}", "fhq-$$x$$"):
             writer.writerows([[arm, 0.1, 5, 4, 6], [arm, 0.9, 5, 4, 6]])
     page = show(write_report(tmp_path, None))
-    title = "FHQ-learning, by horizon"
-    bring(page, title)
-    section = page.get_by_role("heading", name=title).locator("..")
+    section = bring(page, "slippery-maze", "FHQ-learning, by horizon")
     assert f"fhq-{HOSTILE}" in section.locator(".legend").inner_text()
     box = section.locator(".chart").bounding_box()
     assert box is not None
@@ -169,7 +164,7 @@ def test_text_can_be_read(show: Callable[..., Page], report: Path, scheme: str):
 
 def test_narrow_screens_do_not_scroll_sideways(show: Callable[..., Page], report: Path):
     page = show(report, width=390)
-    bring(page, "Learning curves")
+    bring(page, "random-walk", "Learning curves")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -141,7 +141,7 @@ def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
         f'<a href="{escape(quote(f"{data}{one.experiment}/{file}"))}">{escape(file)}</a>'
         for file in chapter.files
     )
-    return f"""<h2 id="{name}">{escape(one.title)}</h2>
+    return f"""<article id="{name}"><h2>{escape(one.title)}</h2>
 <p>{escape(one.source)}. Computed in {one.seconds:.1f} s of one core.</p>
 <img class="picture" id="picture-{name}" alt="{escape(one.title)}"
  src="data:image/png;base64,{encoded}">
@@ -152,6 +152,7 @@ def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
 {f"<p>Data: {links}</p>" if links else ""}
 <details><summary>Settings and versions</summary><div class="scroll"><table>{settings}</table></div>
 <p>{escape(versions)}. Command: <code>{escape(one.command)}</code></p></details>
+</article>
 """
 
 
