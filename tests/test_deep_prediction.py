@@ -1,5 +1,7 @@
 """Deep evaluation of a policy against the exact oracle, on- and off-policy, any signal."""
 
+import resource
+
 import numpy as np
 import pytest
 
@@ -174,3 +176,21 @@ def test_a_file_cannot_have_a_module_imported(tmp_path, monkeypatch):
     archive.write(path, {**manifest, "environment": "canary:Env-v0"}, arrays)
     with pytest.raises(ValueError, match="is not a readable checkpoint"):
         DFHTD.load(path, lambda s: 0, cumulants=two_signals())
+
+
+@pytest.mark.parametrize("hidden", [[20_000, 20_000], [10**9, 10**9], [4] * 10_000, [3]])
+def test_a_file_cannot_claim_memory(tmp_path, hidden):
+    """Settings that its arrays do not have are refused before a network is made of them."""
+    from fhtd.deep import archive
+
+    path = tmp_path / "predictor.npz"
+    predictor(horizon=2).save(path)
+    manifest, arrays = archive.read(path)
+    del manifest["arrays"], manifest["format"]
+    manifest["settings"]["hidden"] = hidden
+    archive.write(path, manifest, arrays)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match="is not a readable checkpoint"):
+        DFHTD.load(path, lambda s: 0, environment=FiniteMDPEnv(WALK.mdp), cumulants=two_signals())
+    # Kilobytes; two layers of 20,000 units have 1.6 GB of weights.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000

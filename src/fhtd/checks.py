@@ -114,3 +114,12 @@ def free_memory() -> int | None:
     except OSError:
         pass
     return None
+
+
+def fits_memory(needs: str, needed: int) -> None:
+    """Refuse what would not fit into the memory that is free; `needs` says what it is."""
+    free = free_memory()
+    if free is not None and needed > free:
+        raise ValueError(
+            f"{needs} {needed / 2**30:.1f} GiB, but only {free / 2**30:.1f} GiB are free"
+        )

@@ -19,7 +19,7 @@ from fhtd import checks
 from fhtd.deep import archive, checkpoint, learning, networks, optimisers
 from fhtd.deep.backup import Backup
 from fhtd.deep.episodes import Episode, Step, another, make, random_action
-from fhtd.deep.replay import Replay, check_bytes
+from fhtd.deep.replay import Replay
 from fhtd.deep.settings import Settings
 from fhtd.deep.spaces import Encoder
 from fhtd.errors import DivergenceError
@@ -82,10 +82,7 @@ class DeepAgent:
     @cached_property
     def _state(self) -> learning.State:
         """All that training changes; made when it is first asked for."""
-        check_bytes(
-            "the network and its optimiser need",
-            sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(self._planned)),
-        )
+        networks.check_room(self._planned)
         return self._begin_state(networks.split(self._network())[0])
 
     def _begin_state(self, parameters: tuple[jax.Array, ...]) -> learning.State:

@@ -1,5 +1,6 @@
 """Everything of an agent in one archive, to go on from to the bit."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,10 +65,15 @@ def restore(agent: "DeepAgent", manifest: dict[str, Any], arrays: Arrays) -> Non
 
 def check_plan(manifest: dict[str, Any], arrays: Arrays, settings: Settings) -> None:
     """Refuse settings that cannot be those of the arrays, before anything is built of them."""
-    if len(settings.hidden) > len(arrays):
-        raise ValueError(f"it has {len(arrays)} arrays for {len(settings.hidden)} hidden layers")
+    check_layers(arrays, settings.hidden)
     if len(manifest["counts"]) != settings.n_envs:
         raise ValueError(f"it has {len(manifest['counts'])} environments, not {settings.n_envs}")
+
+
+def check_layers(arrays: Arrays, hidden: Sequence[int]) -> None:
+    """Every layer has arrays of its own."""
+    if len(hidden) > len(arrays):
+        raise ValueError(f"it has {len(arrays)} arrays for {len(hidden)} hidden layers")
 
 
 def _check_names(agent: "DeepAgent", version: int, arrays: Arrays) -> None:

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from fhtd import checks
+
 Initialisation = Literal["glorot", "torch"]
 
 
@@ -158,3 +160,12 @@ def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]]
     )
     leaves, tree = jax.tree.flatten(arrays)
     return tuple(leaves), lambda leaves: eqx.combine(jax.tree.unflatten(tree, leaves), structure)
+
+
+def check_room(planned: Any) -> None:
+    """Refuse a network and its optimiser, given as shapes, that would not fit into memory."""
+    leaves = jax.tree.leaves(planned)
+    checks.fits_memory(
+        "the network and its optimiser need",
+        sum(leaf.size * leaf.dtype.itemsize for leaf in leaves),
+    )

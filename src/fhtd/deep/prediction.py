@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -87,7 +89,13 @@ class DFHTD:
         self.frames = self.episodes = 0
         self.rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(0,)))
         self._memory = self._build_memory()
-        self._state, self._update, self._values = self._build()
+        self._optimiser = optimisers.build(
+            self.settings.optimiser, self.settings.learning_rate, self.settings.max_grad_norm
+        )
+        # Shapes only, so that a checkpoint is compared with them before memory is taken.
+        parameters, rebuild = networks.split(eqx.filter_eval_shape(self._network))
+        self._planned = jax.eval_shape(self._begin_state, parameters)
+        self._update, self._values = self._build(rebuild)
         self._observation: Any = None
         self._length = 0
 
@@ -103,30 +111,39 @@ class DFHTD:
             "ratios": np.zeros(size, np.float32),
         }
 
-    def _build(self) -> tuple[_State, Callable[..., Any], Callable[..., Array]]:
+    def _network(self) -> networks.Network | networks.Separate:
         settings, weighting = self.settings, self.weighting
-        parts = 2 if weighting.is_complex else 1
         words = np.random.SeedSequence(self.seed, spawn_key=(1,)).generate_state(2)
         kind = networks.Separate if settings.unshared else networks.Network
-        network = kind(
+        return kind(
             self.encoder.network_shape,
             len(self.cumulants),
-            weighting.horizon * parts,
+            weighting.horizon * (2 if weighting.is_complex else 1),
             settings.hidden,
             settings.initialisation,
             jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32)),
         )
-        parameters, rebuild = networks.split(network)
-        optimiser = optimisers.build(
-            settings.optimiser, settings.learning_rate, settings.max_grad_norm
-        )
+
+    @cached_property
+    def _state(self) -> _State:
+        """All that training changes; made when it is first asked for."""
+        networks.check_room(self._planned)
+        return self._begin_state(networks.split(self._network())[0])
+
+    def _begin_state(self, parameters: tuple[Array, ...]) -> _State:
+        return _State(parameters, self._optimiser.init(parameters))
+
+    def _build(
+        self, rebuild: Callable[[tuple[Array, ...]], Any]
+    ) -> tuple[Callable[..., Any], Callable[..., Array]]:
+        settings, weighting, optimiser = self.settings, self.weighting, self._optimiser
         c, d = jnp.asarray(weighting.rewards), jnp.asarray(weighting.bootstraps)
         importance = jnp.asarray(settings.importance(weighting.horizon), jnp.float32)
 
         def values(parameters: Any, observations: Array) -> Array:
             """(batch, cumulants, horizons); the second half of complex outputs is imaginary."""
             found: Array = rebuild(parameters)(observations)
-            if parts == 1:
+            if not weighting.is_complex:
                 return found
             real, imaginary = jnp.split(found, 2, axis=-1)
             return real + 1j * imaginary
@@ -146,8 +163,7 @@ class DFHTD:
             changes, memory = optimiser.update(gradients, state.optimiser, state.parameters)
             return _State(optax.apply_updates(state.parameters, changes), memory), errors
 
-        state = _State(parameters, optimiser.init(parameters))
-        return state, jax.jit(update, donate_argnums=0), jax.jit(values)
+        return jax.jit(update, donate_argnums=0), jax.jit(values)
 
     @property
     def horizons(self) -> npt.NDArray[np.int64]:
@@ -227,6 +243,7 @@ class DFHTD:
                 raise ValueError(f"it predicts {', '.join(names)}, but cumulants are {given}")
             weighting = checkpoint.weighting_of(arrays)
             settings = checkpoint.settings_of(manifest)
+            checkpoint.check_layers(arrays, settings["hidden"])
             if environment is None:
                 environment = checkpoint.environment_of(manifest)
             found = cls(
@@ -249,7 +266,7 @@ class DFHTD:
         return found
 
     def _restore(self, manifest: dict[str, Any], arrays: archive.Arrays) -> None:
-        self._state = checkpoint.restored_state(self._state, arrays)
+        self._state = checkpoint.restored_state(self._planned, arrays)
         frames = checks.integer("frames", manifest["frames"], 0)
         filled = min(frames, self.settings.replay_size)
         for name, room in self._memory.items():

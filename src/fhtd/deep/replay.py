@@ -143,13 +143,4 @@ def check_memory(size: int, shape: tuple[int, ...], dtype: np.dtype[Any], width:
     """Refuse a replay that would not fit into the memory that is free."""
     images = 2 * int(np.prod(shape)) * dtype.itemsize if len(shape) > 1 else 0
     needs = f"replay_size {size} for observations of shape {shape} needs"
-    check_bytes(needs, size * (images + 4 * width))
-
-
-def check_bytes(needs: str, needed: int) -> None:
-    """Refuse what would not fit into the memory that is free; `needs` says what it is."""
-    free = checks.free_memory()
-    if free is not None and needed > free:
-        raise ValueError(
-            f"{needs} {needed / 2**30:.1f} GiB, but only {free / 2**30:.1f} GiB are free"
-        )
+    checks.fits_memory(needs, size * (images + 4 * width))

@@ -102,17 +102,17 @@ def render(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
     stamp = {"Date": None} if kind == "svg" else {"Software": None}
     with matplotlib.rc_context(_SETTINGS):
         figure.savefig(content, format=kind, dpi=140, metadata=stamp)
-    return with_palette(content.getvalue()) if kind == "png" else content.getvalue()
+    return _with_palette(content.getvalue()) if kind == "png" else content.getvalue()
 
 
-def with_palette(png: bytes) -> bytes:
+def _with_palette(png: bytes) -> bytes:
     """The picture in 256 colours: curves look the same at a third of the size."""
     from PIL import Image
+    from PIL.PngImagePlugin import PngImageFile
 
     smaller = io.BytesIO()
-    with Image.open(io.BytesIO(png)) as picture:
-        few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    few.save(smaller, "PNG", optimize=True)
+    picture = PngImageFile(io.BytesIO(png)).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(smaller, "PNG", optimize=True)
     return smaller.getvalue()
 
 
