@@ -223,3 +223,13 @@ def test_wrong_n_and_weighting_are_refused():
         targets.n_step(Weighting.exponential(2), 0, np.zeros(3), np.zeros((3, 2)))
     with pytest.raises(TypeError, match="weighting must be"):
         targets.one_step(0.9, np.zeros(3), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("horizon", [1, 3, 9])
+def test_weighted_sums_are_the_final_monte_carlo_targets_of_an_episode(horizon):
+    weighting = Weighting.hyperbolic(horizon, 0.3)
+    rewards = np.random.default_rng(horizon).normal(size=5)
+    ended = np.arange(5) == 4
+    wanted, _ = targets.monte_carlo(weighting, rewards, ended)
+    found = targets.weighted_sums(weighting.coefficients()[-1], rewards)
+    np.testing.assert_allclose(found, wanted[:, -1])

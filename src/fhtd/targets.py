@@ -100,6 +100,12 @@ def monte_carlo(
     return sums, missing == 0
 
 
+def weighted_sums(weights: Array, rewards: Array) -> Array:
+    """sum_k w_k R_{t+1+k} at every step of a whole episode, after which nothing comes."""
+    nothing = np.zeros(max(len(weights) - 1, 0))
+    return np.correlate(np.concatenate([rewards, nothing]), weights, "valid")
+
+
 def _back_up(
     xp: Any, weighting: Weighting, rewards: Array, continues: Array, following: Array
 ) -> Array:

@@ -23,6 +23,7 @@ from fhtd.deep.replay import Replay
 from fhtd.deep.settings import Settings
 from fhtd.deep.spaces import Encoder
 from fhtd.errors import DivergenceError
+from fhtd.targets import weighted_sums
 
 
 class DeepAgent:
@@ -360,11 +361,7 @@ class DeepAgent:
 
     def returns(self, rewards: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the final horizon predicts, from the rewards of a whole episode: one per step."""
-        weights = self.final_weights(len(rewards))
-        found = np.zeros(len(rewards))
-        for t in range(len(rewards)):
-            ahead = rewards[t : t + len(weights)]
-            found[t] = ahead @ weights[: len(ahead)]
+        found: npt.NDArray[np.float64] = weighted_sums(self.final_weights(len(rewards)), rewards)
         return found
 
     def final_weights(self, length: int) -> npt.NDArray[np.float64]:

@@ -18,6 +18,7 @@ from fhtd.experiments.experiment import (
 )
 from fhtd.experiments.lunar_lander import Config
 from fhtd.statistics import Interval
+from fhtd.targets import weighted_sums
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,11 +44,7 @@ def outcomes(
 
     After a termination nothing more comes; after a cut, what would have come is not known.
     """
-    found = np.zeros(len(rewards))
-    weights = discount ** np.arange(min(span, len(rewards)))
-    for t in range(len(rewards)):
-        ahead = rewards[t : t + len(weights)]
-        found[t] = ahead @ weights[: len(ahead)]
+    found = weighted_sums(discount ** np.arange(min(span, len(rewards))), rewards)
     known = np.full(len(rewards), terminated) | (np.arange(len(rewards)) + span <= len(rewards))
     return found, known
 
