@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from fhtd import checks
 from fhtd.experiments import landing, style
+from fhtd.experiments.chart import Chart
 from fhtd.experiments.experiment import (
     Arrays,
     Claim,
@@ -89,6 +90,13 @@ class Arm:
             f"{head}_{exactly(self.discount)}_{self.width}_{exactly(self.learning_rate)}"
             f"_{self.target_interval}"
         )
+
+    @property
+    def but_width(self) -> str:
+        """All else of it in words, for a line over widths."""
+        head = "DQN" if self.algorithm == "dqn" else f"DFHQ, H = {self.horizon}"
+        target = "" if self.target_interval == 1 else f", target every {self.target_interval}"
+        return f"{head}, discount {self.discount:g}, rate {self.learning_rate:g}{target}"
 
 
 def arms(config: Config) -> list[Arm]:
@@ -257,7 +265,8 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     columns = [[getattr(arm, name) for arm in grid] for name in names]
     return {
         "areas": style.as_columns(
-            (*names, "runs", "mean_area", "low", "high"),
+            ("arm", *names, "runs", "mean_area", "low", "high"),
+            [arm.but_width for arm in grid],
             *columns,
             [config.runs] * len(grid),
             [s.mean for s in stats],
@@ -280,6 +289,20 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "Area under the curve",
+            "areas",
+            "width",
+            "width of the hidden layers",
+            "mean return over all frames",
+            y="mean_area",
+            arm="arm",
+            low="low",
+            high="high",
+            log_x=True,
+        ),
+    ),
     # A block's name says all of these.
     extent=("runs", "learning_rates", "widths", "horizons", "discounts", "target_intervals"),
     resumable=True,

@@ -128,6 +128,8 @@ def _line(
     good = np.isfinite(xs) & np.isfinite(ys)
     if bottom is None or top is None or chart.absolute:
         return Line(name, xs[good], ys[good])
+    if not np.isfinite([bottom[good], top[good]]).all():  # of a single run
+        return Line(name, xs[good], ys[good])
     return Line(name, xs[good], ys[good], bottom[good], top[good])
 
 
