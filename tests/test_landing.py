@@ -95,6 +95,24 @@ def test_outcomes_by_hand() -> None:
     assert known.tolist() == [True, True, False]  # after the last step only one reward is known
 
 
+def test_errors_by_steps_to_the_end_by_hand() -> None:
+    """Two episodes: one that ends after ten steps, one that is cut."""
+    one = {
+        "evaluation_length": np.array([10, 3]),
+        "evaluation_terminated": np.array([True, False]),
+    }
+    left = deep_values.steps_to_end(one)
+    assert left[:10].tolist() == [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
+    assert left[10:].min() > 10**9
+    errors = np.array([5.0, 7.0, *[1.0, -3.0] * 4, 100.0, 100.0, 100.0])
+    bias, size = deep_values.by_steps_to_end(errors, left)
+    assert len(bias) == len(size) == 32
+    # Eight steps at a time: the last eight, then the two before them, then nothing.
+    np.testing.assert_allclose(bias[:2], [-1.0, 6.0])
+    np.testing.assert_allclose(size[:2], [np.sqrt(5.0), np.sqrt(37.0)])
+    assert np.isnan(bias[2:]).all()
+
+
 def test_the_spread_over_runs_by_hand() -> None:
     curves = np.array([[0.0, 0.0], [2.0, 4.0]])
     spreads = landing.resampled_spread(curves)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The share of a discounted return that may lie beyond the end of a cut episode.
 _LEFT_OUT = 0.01
+#: Steps before the end of an episode over which errors are shown, and how many are taken together.
+_LAST_STEPS, _TOGETHER = 256, 8
 
 
 def arms(config: Config) -> list[str]:
@@ -61,13 +63,14 @@ def span_of(config: Config, arm: str) -> int:
 
 def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
     """Per run: bias, root-mean-square error, spread of outcomes; and the first run's episodes."""
-    data: Arrays = {}
+    data: Arrays = {"steps_to_end": np.arange(_TOGETHER, _LAST_STEPS + 1, _TOGETHER)}
     for arm in arms(config):
-        rows = []
+        rows, near = [], []
         for run in range(config.runs):
             one = results[landing.run_name(arm, run)]
             values, returns, known, first = _compare(config, arm, one)
             errors = (values - returns)[known]
+            near.append(by_steps_to_end(errors, steps_to_end(one)[known]))
             enough = len(errors) > 1
             rows.append(
                 [
@@ -82,7 +85,44 @@ def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
         bias, error, spread, steps = np.array(rows).T
         data |= {f"{arm}.bias": bias, f"{arm}.error": error, f"{arm}.spread": spread}
         data[f"{arm}.steps"] = steps
+        data[f"{arm}.near_bias"], data[f"{arm}.near_error"] = np.stack(near, axis=1)
     return data
+
+
+def steps_to_end(one: Arrays) -> npt.NDArray[np.int64]:
+    """How many rewards are left of each step's episode; very many where it was cut."""
+    return np.concatenate(
+        [
+            np.arange(length, 0, -1) if ended else np.full(length, np.iinfo(np.int64).max)
+            for length, ended in zip(
+                one["evaluation_length"], one["evaluation_terminated"], strict=True
+            )
+        ]
+    )
+
+
+def by_steps_to_end(
+    errors: npt.NDArray[np.float64], left: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Mean and root-mean-square error of the steps so near to the end; NaN where there are none."""
+    place, count = (left - 1) // _TOGETHER, _LAST_STEPS // _TOGETHER
+    near = place < count
+    sums = [np.bincount(place[near], what[near], count) for what in (np.ones_like(errors), errors)]
+    squares = np.bincount(place[near], errors[near] ** 2, count)
+    with np.errstate(invalid="ignore"):
+        return np.stack([sums[1] / sums[0], np.sqrt(squares / sums[0])])
+
+
+def _over_runs(
+    runs: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Mean and standard error of the runs that say something."""
+    said = np.ma.masked_invalid(runs)
+    mean = said.mean(axis=0).filled(np.nan)
+    if len(runs) == 1:
+        return mean, np.full_like(mean, np.nan)
+    spread = said.std(axis=0, ddof=1).filled(np.nan)
+    return mean, spread / np.sqrt(np.maximum(said.count(axis=0), 1))
 
 
 def _compare(
@@ -100,8 +140,8 @@ def _compare(
 
 
 def plot(config: Config, data: Arrays) -> "Figure":
-    """One episode of each algorithm above; bias and error of every run below."""
-    figure, axes = style.panels(2, 2)
+    """An episode of each algorithm; bias and error of every run, and near the end of episodes."""
+    figure, axes = style.panels(3, 2)
     for i, arm in enumerate(arms(config)):
         panel = axes[0, i]
         steps = np.arange(len(data[f"{arm}.values"]))
@@ -112,6 +152,13 @@ def plot(config: Config, data: Arrays) -> "Figure":
         for panel, field in ((axes[1, 0], "bias"), (axes[1, 1], "error")):
             runs = data[f"{arm}.{field}"] / data[f"{arm}.spread"]
             landing.dots(panel, i, runs, landing.title(arm))
+        for panel, field in ((axes[2, 0], "near_bias"), (axes[2, 1], "near_error")):
+            mean, error = _over_runs(data[f"{arm}.{field}"])
+            style.line(panel, data["steps_to_end"], mean, error, landing.title(arm), i)
+    for panel, word in ((axes[2, 0], "Bias"), (axes[2, 1], "Root-mean-square error")):
+        style.label(panel, f"{word} near the end", "steps to the end of the episode", "reward")
+        panel.invert_xaxis()
+        panel.axhline(0, color="#888888", linewidth=0.8)
     for panel, word in ((axes[1, 0], "Bias"), (axes[1, 1], "Root-mean-square error")):
         title = f"{word} of each of {config.runs} runs"
         style.label(panel, title, "runs, by arm", "standard deviations of the returns")
@@ -168,8 +215,16 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     for field in ("bias", "error", "spread", "steps"):
         runs[field] = np.concatenate([data[f"{arm}.{field}"] for arm in names])
     lengths = [len(data[f"{arm}.values"]) for arm in names]
+    near = [_over_runs(data[f"{arm}.near_bias"]) for arm in names]
     return {
         "runs": runs,
+        "near_the_end": {
+            "arm": np.repeat(names, len(data["steps_to_end"])),
+            "steps_to_end": np.tile(data["steps_to_end"], len(names)),
+            "bias": np.concatenate([mean for mean, _ in near]),
+            "standard_error": np.concatenate([error for _, error in near]),
+            "error": np.concatenate([_over_runs(data[f"{a}.near_error"])[0] for a in names]),
+        },
         "episodes": {
             "arm": np.repeat(names, lengths),
             "step": np.concatenate([np.arange(length) for length in lengths]),
@@ -203,6 +258,16 @@ EXPERIMENT = Experiment(
             arm="arm",
         ),
         Chart("What then came", "episodes", "step", "step", "return", y="return", arm="arm"),
+        Chart(
+            "Estimate minus return near the end of episodes",
+            "near_the_end",
+            "steps_to_end",
+            "steps to the end of the episode",
+            "bias",
+            y="bias",
+            arm="arm",
+            error="standard_error",
+        ),
     ),
     resumable=True,
     takes_hours=True,
