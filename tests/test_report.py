@@ -154,6 +154,16 @@ def test_no_results_and_damaged_results_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.0, "0.0 s"), (12.34, "12.3 s"), (600.0, "10 minutes"), (23061.0, "6.4 hours")],
+)
+def test_times_in_words(seconds: float, words: str) -> None:
+    one = replace(summary("a", claim(Verdict.HOLDS)), seconds=seconds)
+    assert one.time == words
+    assert f"Computed in {words} of one core" in build_report([Chapter(one, PICTURE)])
+
+
 # Curves.
 
 

@@ -36,6 +36,15 @@ class Summary:
     versions: dict[str, str]
     command: str
 
+    @property
+    def time(self) -> str:
+        """What the blocks took, in words."""
+        if self.seconds < 100:
+            return f"{self.seconds:.1f} s"
+        if self.seconds < 6000:
+            return f"{self.seconds / 60:.0f} minutes"
+        return f"{self.seconds / 3600:.1f} hours"
+
     @classmethod
     def read(cls, folder: Path) -> "Summary | None":
         """From an experiment's folder, or None; a damaged file is refused by name."""

@@ -111,7 +111,7 @@ def show(experiment: Experiment, out: Path) -> None:
     if summary is None:
         print(f"\nNo results in {out} yet: fhtd reproduce {experiment.name}")
         return
-    print(f"\nLast verdicts (seed {summary.seed}, {summary.seconds:.1f} s of one core):")
+    print(f"\nLast verdicts (seed {summary.seed}, {summary.time} of one core):")
     for claim in summary.claims:
         print(f"  {_SIGNS[claim.verdict]} {claim.verdict:<12}  {claim.statement}")
         print(f"      {claim.measured}")

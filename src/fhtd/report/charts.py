@@ -24,7 +24,7 @@ def figure(
     y_range: tuple[float, float] | None = None,
 ) -> Any:
     """An empty chart as wide as its place."""
-    from bokeh.models import PlainText, Range1d
+    from bokeh.models import BasicTickFormatter, PlainText, Range1d
     from bokeh.plotting import figure as new
 
     options: dict[str, Any] = {}
@@ -43,6 +43,8 @@ def figure(
     )
     made.xaxis.axis_label, made.yaxis.axis_label = PlainText(x_label), PlainText(y_label)
     made.xaxis.axis_label_text_font_style = made.yaxis.axis_label_text_font_style = "normal"
+    if not log_x:
+        made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
     made.toolbar.logo = None
     if zoom:
         # Until asked for, a finger or a wheel over a chart scrolls the page.

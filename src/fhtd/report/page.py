@@ -100,7 +100,7 @@ def _overview_row(one: Summary) -> str:
     return (
         f'<tr><td><a href="#{name}">{name}</a></td><td data-picture-of="{name}"></td>'
         f"<td>{escape(one.source)}</td><td>{escape(one.shows)}</td><td>{verdicts}</td>"
-        f"<td>{one.seconds:.0f}&nbsp;s</td></tr>"
+        f"<td>{one.time.replace(' ', '&nbsp;')}</td></tr>"
     )
 
 
@@ -142,7 +142,7 @@ def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
         for file in chapter.files
     )
     return f"""<article id="{name}"><h2>{escape(one.title)}</h2>
-<p>{escape(one.source)}. Computed in {one.seconds:.1f} s of one core.</p>
+<p>{escape(one.source)}. Computed in {one.time} of one core.</p>
 <img class="picture" id="picture-{name}" alt="{escape(one.title)}"
  src="data:image/png;base64,{encoded}">
 <div class="columns">{_charts(chapter, charts)}</div>
