@@ -29,7 +29,7 @@ LINE = """(section, name) => {
         if (!own) continue;
         const line = figure.renderers.find(r => r.name === name && r.glyph.type === "Line");
         const data = line.data_source.data;
-        return {x: [...data.x], y: [...data.y], visible: line.visible};
+        return {x: [...data.x], y: [...data.y], visible: line.visible, low: figure.y_range.start};
     }
     return null;
 }"""
@@ -115,6 +115,14 @@ def test_arms_are_switched_off_by_click_and_key(show: Callable[..., Page], repor
     legend.nth(1).locator("input").focus()
     page.keyboard.press("Space")
     assert chart.evaluate(LINE, "fhq-16")["visible"]
+
+
+def test_the_axis_fits_the_arms_that_are_shown(show: Callable[..., Page], report: Path):
+    """One that diverges leaves no room for the others until it is switched off."""
+    chart = bring(show(report), "lunar-lander", "Learning curves")
+    assert chart.evaluate(LINE, "dqn-1")["low"] < -2000
+    chart.locator(".legend label", has_text="dqn-1").click()
+    wait_until(lambda: -1000 < chart.evaluate(LINE, "dqn-1")["low"] < -400)
 
 
 def test_hostile_text_stays_text(show: Callable[..., Page], tmp_path: Path):

@@ -24,14 +24,14 @@ def figure(
     y_range: tuple[float, float] | None = None,
 ) -> Any:
     """An empty chart as wide as its place."""
-    from bokeh.models import BasicTickFormatter, PlainText, Range1d
+    from bokeh.models import BasicTickFormatter, DataRange1d, PlainText, Range1d
     from bokeh.plotting import figure as new
 
     options: dict[str, Any] = {}
     if x_range is not None:
         options["x_range"] = Range1d(*x_range)
-    if y_range is not None:
-        options["y_range"] = Range1d(*y_range)
+    # Without a range of its own, the axis fits the lines that are switched on.
+    options["y_range"] = DataRange1d(only_visible=True) if y_range is None else Range1d(*y_range)
     made = new(
         height=height,
         sizing_mode="stretch_width",
