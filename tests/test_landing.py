@@ -1,13 +1,13 @@
 """Long runs in LunarLander: curves by hand, and killed runs that go on to the bit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fhtd.executors import LocalScratch
-from fhtd.experiments import deep_values, landing
+from fhtd.experiments import deep_values, find, landing
 from fhtd.experiments.experiment import Arrays
 
 
@@ -118,3 +118,28 @@ def test_the_spread_over_runs_by_hand() -> None:
     spreads = landing.resampled_spread(curves)
     assert spreads[0] == pytest.approx((np.sqrt(2) + np.sqrt(8)) / 2)
     assert set(np.round(spreads, 6)) == {0.0, round(float(spreads[0]), 6)}
+
+
+def test_a_sweep_may_try_target_networks_at_some_widths_only() -> None:
+    sweep = find("lander-sweep")
+    config = replace(sweep.config.smoke(), widths=(16, 32, 64), target_widths=(32,))
+    names = [block.partition(".runs")[0] for block in sweep.blocks(config)]
+    with_targets = {name for name in names if name.endswith("_100")}
+    assert with_targets == {"dfhq8_0.99_32_0.0001_100", "dqn_0.99_32_0.0001_100"}
+    assert len(set(names)) == 2 * 3 + 2
+    rng = np.random.default_rng(0)
+    data = {name: 10.0 * (name in with_targets) + rng.normal(size=9) * 0.01 for name in names}
+    by_name = {claim.name: claim for claim in sweep.claims(config, data)}
+    assert "mean over widths 32;" in by_name["targets-help-dqn"].rule
+    assert by_name["targets-help-dqn"].verdict == "holds"
+    assert by_name["targets-slow-dfhq"].verdict == "fails"
+    assert "from width 16 to 64, no target network" in by_name["width-hurts-dqn-more"].rule
+    # What is run with all widths has the same names, and so the same files.
+    assert set(names) < {
+        block.partition(".runs")[0] for block in sweep.blocks(replace(config, target_widths=()))
+    }
+
+
+def test_target_networks_at_a_width_that_is_not_run_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"target_widths must be among widths, got \(8,\)"):
+        replace(find("lander-sweep").config.smoke(), target_widths=(8,))

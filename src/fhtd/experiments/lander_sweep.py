@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+#: Every run's area, by width.
+Rows = dict[int, npt.NDArray[np.float64]]
+#: Settings that make up the grid.
+_LISTS = (
+    *("learning_rates", "widths", "horizons", "discounts"),
+    *("target_intervals", "target_widths"),
+)
+
+
 @dataclass(frozen=True)
 class Config:
     """Settings of the sweep; the whole of it is work for a cluster."""
@@ -44,6 +53,8 @@ class Config:
     """Discounts (paper: 0.99 and 1)."""
     target_intervals: tuple[int, ...] = (1, 100)
     """Updates between copies to the target network; 1 is none (paper: 1, 100)."""
+    target_widths: tuple[int, ...] = ()
+    """Widths at which target networks are tried; none given is all (paper: all)."""
 
     def __post_init__(self) -> None:
         checks.integer("runs", self.runs, 1)
@@ -52,10 +63,17 @@ class Config:
         landing.check_each("discounts", self.discounts, lambda n, v: checks.real(n, v, 0, 1))
         for name in ("widths", "horizons", "target_intervals"):
             landing.check_each(name, getattr(self, name), lambda n, v: checks.integer(n, v, 1))
-        for name in ("learning_rates", "widths", "horizons", "discounts", "target_intervals"):
+        for name in _LISTS:
             values = getattr(self, name)
             if list(values) != sorted(set(values)):
                 raise ValueError(f"{name} must ascend, got {values}")
+        if not set(self.target_widths) <= set(self.widths):
+            raise ValueError(f"target_widths must be among widths, got {self.target_widths}")
+
+    def widths_with(self, target_interval: int) -> list[int]:
+        """Widths that are run with such a target network."""
+        restricted = target_interval > 1 and self.target_widths
+        return list(self.target_widths if restricted else self.widths)
 
     @classmethod
     def smoke(cls) -> "Config":
@@ -107,6 +125,7 @@ def arms(config: Config) -> list[Arm]:
         for kind, discount, width, rate, interval in product(
             kinds, config.discounts, config.widths, config.learning_rates, config.target_intervals
         )
+        if width in config.widths_with(interval)
     ]
 
 
@@ -159,7 +178,8 @@ def plot(config: Config, data: Arrays) -> "Figure":
                 spread = [data[a.name].std(ddof=1) if config.runs > 1 else 0.0 for a in best]
                 more = "" if interval == 1 else f", target every {interval}"
                 error = np.array(spread) / np.sqrt(config.runs)
-                style.line(panel, config.widths, means, error, text + more, index, markers=True)
+                widths = config.widths_with(interval)
+                style.line(panel, widths, means, error, text + more, index, markers=True)
                 index += 1
         title = f"$\\gamma$ = {discount:g}, {config.runs} runs of {config.frames:,} frames"
         style.label(panel, title, "width of the hidden layers", "area under the curve")
@@ -172,18 +192,24 @@ def _best(
 ) -> list[Arm]:
     """For each width the setting with the best learning rate."""
     found = []
-    for width in config.widths:
+    for width in config.widths_with(interval):
         first = Arm(algorithm, horizon, discount, width, config.learning_rates[0], interval)
         choices = [replace(first, learning_rate=rate) for rate in config.learning_rates]
         found.append(max(choices, key=lambda arm: float(data[arm.name].mean())))
     return found
 
 
-def _runs(config: Config, data: Arrays, algorithm: str, interval: int) -> npt.NDArray[np.float64]:
-    """(widths, runs) at the first discount and the last horizon, each at its best rate."""
+def _runs(config: Config, data: Arrays, algorithm: str, interval: int) -> Rows:
+    """Each run's area at each width, at the first discount, last horizon and best rate."""
     horizon = config.horizons[-1] if algorithm == "dfhq" else 0
     chosen = _best(config, data, algorithm, horizon, config.discounts[0], interval)
-    return np.stack([data[arm.name] for arm in chosen])
+    return {arm.width: data[arm.name] for arm in chosen}
+
+
+def _gain(config: Config, data: Arrays, algorithm: str, interval: int) -> npt.NDArray[np.float64]:
+    """Each run's from a target network, mean over the widths at which it is tried."""
+    without, found = (_runs(config, data, algorithm, i) for i in (1, interval))
+    return np.asarray(np.mean([found[width] - without[width] for width in found], axis=0))
 
 
 def claims(config: Config, data: Arrays) -> list[Claim]:
@@ -195,33 +221,30 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     found: list[Claim] = []
     none, slow = config.target_intervals[0], config.target_intervals[-1]
     if none == 1 < slow:
-        gap = Interval.of(
-            (_runs(config, data, "dfhq", none) - _runs(config, data, "dfhq", slow)).mean(axis=0)
-        )
+        mean = f"mean over widths {', '.join(map(str, config.widths_with(slow)))}; {rule}"
+        gap = Interval.of(-_gain(config, data, "dfhq", slow))
         found.append(
             Claim(
                 "targets-slow-dfhq",
                 "Target networks slow DFHQ's learning more than they help.",
-                f"without minus with copies every {slow} updates, mean over widths; {rule}",
+                f"without minus with copies every {slow} updates, {mean}",
                 f"{gap} more without",
                 above(gap, 0),
             )
         )
-        gap = Interval.of(
-            (_runs(config, data, "dqn", slow) - _runs(config, data, "dqn", none)).mean(axis=0)
-        )
+        gap = Interval.of(_gain(config, data, "dqn", slow))
         found.append(
             Claim(
                 "targets-help-dqn",
                 "Target networks marginally improve DQN.",
-                f"with copies every {slow} updates minus without, mean over widths; {rule}",
+                f"with copies every {slow} updates minus without, {mean}",
                 f"{gap} more with",
                 above(gap, 0),
             )
         )
     top = {
         name: max(
-            (row for i in config.target_intervals for row in _runs(config, data, name, i)),
+            (row for i in config.target_intervals for row in _runs(config, data, name, i).values()),
             key=lambda row: float(row.mean()),
         )
         for name in ("dfhq", "dqn")
@@ -236,10 +259,11 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             above(gap, 0),
         )
     )
-    if len(config.widths) > 1:
-        shown = config.widths.index(256) if 256 in config.widths else 0
+    widths = config.widths_with(none)
+    if len(widths) > 1:
+        usual, widest = 256 if 256 in widths[:-1] else widths[0], widths[-1]
         lost = {
-            name: _runs(config, data, name, none)[shown] - _runs(config, data, name, none)[-1]
+            name: _runs(config, data, name, none)[usual] - _runs(config, data, name, none)[widest]
             for name in ("dfhq", "dqn")
         }
         gap = Interval.of(lost["dqn"] - lost["dfhq"])
@@ -247,8 +271,9 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             Claim(
                 "width-hurts-dqn-more",
                 "DFHQ is rather insensitive to wider layers, DQN drops considerably.",
-                f"loss from width {config.widths[shown]} to {config.widths[-1]} without target "
-                f"network, DQN's minus DFHQ's; {rule}",
+                f"loss from width {usual} to {widest}, "
+                f"{'no target network' if none == 1 else f'copies every {none} updates'}, DQN's "
+                f"minus DFHQ's; {rule}",
                 f"DFHQ loses {Interval.of(lost['dfhq'])}, DQN {Interval.of(lost['dqn'])}; "
                 f"difference {gap}",
                 above(gap, 0),
@@ -304,7 +329,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     # A block's name says all of these.
-    extent=("runs", "learning_rates", "widths", "horizons", "discounts", "target_intervals"),
+    extent=("runs", *_LISTS),
     resumable=True,
     takes_hours=True,
     megabytes=1200,
