@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -13,6 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 _sources = sorted((ROOT / "src/fhtd/online").rglob("*.py"))
 _digest = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:16]
 os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _digest)
+
+# What is started in the background ignores Ctrl-C, and so would every command that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One thread to a test process: JAX's own threads only get into each other's way.
 os.environ.setdefault("NPROC", "1")
