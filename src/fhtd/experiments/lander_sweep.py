@@ -184,6 +184,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
         title = f"$\\gamma$ = {discount:g}, {config.runs} runs of {config.frames:,} frames"
         style.label(panel, title, "width of the hidden layers", "area under the curve")
         panel.set_xscale("log", base=2)
+        panel.set_xticks(config.widths, [str(width) for width in config.widths])
     return figure
 
 
