@@ -69,15 +69,14 @@ class DeepAgent:
 
     def _network(self) -> networks.Network | networks.Separate:
         settings = self.settings
-        words = np.random.SeedSequence(self.seed, spawn_key=(1,)).generate_state(2)
-        kind = networks.Separate if settings.unshared else networks.Network
-        return kind(
+        return networks.seeded(
+            self.seed,
             self.encoder.network_shape,
             self.encoder.n_actions,
             self.backup.size,
             settings.hidden,
             settings.initialisation,
-            jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32)),
+            settings.unshared,
         )
 
     @cached_property

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from fhtd import checks
@@ -147,6 +148,22 @@ class Separate(eqx.Module):
     def __call__(self, observations: Array) -> Array:
         each = eqx.filter_vmap(lambda network: network(observations)[..., 0])(self.networks)
         return jnp.moveaxis(each, 0, -1)
+
+
+def seeded(
+    seed: int,
+    shape: tuple[int, ...],
+    n_actions: int,
+    n_outputs: int,
+    hidden: tuple[int, ...],
+    start: Initialisation,
+    unshared: bool,
+) -> "Network | Separate":
+    """A network with the first weights of a seed."""
+    words = np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(2)
+    key = jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32))
+    kind = Separate if unshared else Network
+    return kind(shape, n_actions, n_outputs, hidden, start, key)
 
 
 def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]], Any]]:

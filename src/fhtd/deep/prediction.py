@@ -112,16 +112,15 @@ class DFHTD:
         }
 
     def _network(self) -> networks.Network | networks.Separate:
-        settings, weighting = self.settings, self.weighting
-        words = np.random.SeedSequence(self.seed, spawn_key=(1,)).generate_state(2)
-        kind = networks.Separate if settings.unshared else networks.Network
-        return kind(
+        settings = self.settings
+        return networks.seeded(
+            self.seed,
             self.encoder.network_shape,
             len(self.cumulants),
-            weighting.horizon * (2 if weighting.is_complex else 1),
+            self.weighting.horizon * (2 if self.weighting.is_complex else 1),
             settings.hidden,
             settings.initialisation,
-            jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32)),
+            settings.unshared,
         )
 
     @cached_property

@@ -107,10 +107,11 @@ def by_steps_to_end(
     """Mean and root-mean-square error of the steps so near to the end; NaN where there are none."""
     place, count = (left - 1) // _TOGETHER, _LAST_STEPS // _TOGETHER
     near = place < count
-    sums = [np.bincount(place[near], what[near], count) for what in (np.ones_like(errors), errors)]
-    squares = np.bincount(place[near], errors[near] ** 2, count)
+    place, errors = place[near], errors[near]
+    steps = np.bincount(place, minlength=count)
+    first, second = (np.bincount(place, power, count) for power in (errors, errors**2))
     with np.errstate(invalid="ignore"):
-        return np.stack([sums[1] / sums[0], np.sqrt(squares / sums[0])])
+        return np.stack([first / steps, np.sqrt(second / steps)])
 
 
 def _over_runs(

@@ -110,11 +110,14 @@ class Arm:
         )
 
     @property
-    def but_width(self) -> str:
-        """All else of it in words, for a line over widths."""
-        head = "DQN" if self.algorithm == "dqn" else f"DFHQ, H = {self.horizon}"
-        target = "" if self.target_interval == 1 else f", target every {self.target_interval}"
-        return f"{head}, discount {self.discount:g}, rate {self.learning_rate:g}{target}"
+    def kind(self) -> str:
+        """Algorithm and horizon in words."""
+        return "DQN" if self.algorithm == "dqn" else f"DFHQ, H = {self.horizon}"
+
+    @property
+    def target(self) -> str:
+        """The target network in words; nothing without one."""
+        return "" if self.target_interval == 1 else f", target every {self.target_interval}"
 
 
 def arms(config: Config) -> list[Arm]:
@@ -169,17 +172,17 @@ def plot(config: Config, data: Arrays) -> "Figure":
     """Area under the curve over widths, at each algorithm's best rate; one panel a discount."""
     figure, axes = style.panels(1, len(config.discounts))
     for panel, discount in zip(axes[0], config.discounts, strict=True):
-        kinds = [("dfhq", h, f"DFHQ, H = {h}") for h in config.horizons] + [("dqn", 0, "DQN")]
+        kinds = [("dfhq", horizon) for horizon in config.horizons] + [("dqn", 0)]
         index = 0
-        for algorithm, horizon, text in kinds:
+        for algorithm, horizon in kinds:
             for interval in config.target_intervals:
                 best = _best(config, data, algorithm, horizon, discount, interval)
                 means = [data[arm.name].mean() for arm in best]
                 spread = [data[a.name].std(ddof=1) if config.runs > 1 else 0.0 for a in best]
-                more = "" if interval == 1 else f", target every {interval}"
                 error = np.array(spread) / np.sqrt(config.runs)
                 widths = config.widths_with(interval)
-                style.line(panel, widths, means, error, text + more, index, markers=True)
+                label = best[0].kind + best[0].target
+                style.line(panel, widths, means, error, label, index, markers=True)
                 index += 1
         title = f"$\\gamma$ = {discount:g}, {config.runs} runs of {config.frames:,} frames"
         style.label(panel, title, "width of the hidden layers", "area under the curve")
@@ -292,7 +295,10 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     return {
         "areas": style.as_columns(
             ("arm", *names, "runs", "mean_area", "low", "high"),
-            [arm.but_width for arm in grid],
+            [
+                f"{arm.kind}, discount {arm.discount:g}, rate {arm.learning_rate:g}{arm.target}"
+                for arm in grid
+            ],
             *columns,
             [config.runs] * len(grid),
             [s.mean for s in stats],
