@@ -11,9 +11,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from fhtd.executors import Task, execute
 from fhtd.experiments import find
-from fhtd.results import Key, Store
+from fhtd.reproduction.executors import Task, execute
+from fhtd.reproduction.store import Key, Store
 
 FRAMES, RUNS, PAPER_FRAMES = 20_000, 4, 500_000
 

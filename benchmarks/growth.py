@@ -10,8 +10,8 @@ from cases import run_fhtd
 from timing import Contender, take_turns
 
 from fhtd import Weighting, problems
-from fhtd.experiments import style
 from fhtd.online import FHTD, NStepFHTD
+from fhtd.reproduction import style
 
 HORIZONS = (64, 128, 256, 512, 1024)
 LONGEST = 1024

@@ -21,7 +21,7 @@ CHECKPOINT_EVERY, LOG_EVERY = 200, 5
 
 def live(folder: Path, frames: int) -> None:
     """Start the run, or resume it, and train to the end."""
-    from fhtd import training
+    from fhtd.deep import run as training
     from fhtd.deep import use_one_thread
 
     use_one_thread()

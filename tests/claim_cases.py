@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from fhtd.experiments import find
 from fhtd.experiments.complexity import backups
-from fhtd.experiments.experiment import Arrays
 from fhtd.experiments.lander_sweep import arms as sweep_arms
+from fhtd.reproduction.experiment import Arrays
 
 RUNS = 8
 #: From -1 to 1 over the runs, with mean 0: a spread that leaves the mean in doubt.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-COMMAND = (sys.executable, "-m", "fhtd.cli")
+COMMAND = (sys.executable, "-m", "fhtd.commands.main")
 LIMIT = 60  # seconds, for what takes a few
 
 

@@ -25,7 +25,7 @@ from commands import (
     workers_of,
 )
 from fhtd import __version__
-from fhtd.cli import main
+from fhtd.commands.main import main
 from fhtd.experiments import NAMES, find
 
 HEAVY = {"numba", "jax", "matplotlib", "gymnasium", "ray", "scipy", "pandas"}
@@ -98,7 +98,9 @@ def test_every_setting_is_a_flag_with_a_sentence(
         assert flag in words(out)
 
 
-@pytest.mark.parametrize("statement", ["import fhtd", "from fhtd.cli import main; main(['-h'])"])
+@pytest.mark.parametrize(
+    "statement", ["import fhtd", "from fhtd.commands.main import main; main(['-h'])"]
+)
 def test_starting_loads_nothing_heavy(statement: str) -> None:
     report = f"{statement}; import sys; print(*{HEAVY} & set(sys.modules), file=sys.stderr)"
     done = subprocess.run(

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("equinox")
 
-from fhtd.cli import main
+from fhtd.commands.main import main
 
 SMALL = ["--hidden", "8", "--learning-starts", "50", "--checkpoint-every", "100"]
 CARTPOLE = ["CartPole-v1", "--frames", "300", "--horizon", "4", *SMALL]

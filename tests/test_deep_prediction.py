@@ -165,7 +165,7 @@ def test_loading_with_other_signals_is_refused(tmp_path):
 
 def test_a_file_cannot_have_a_module_imported(tmp_path, monkeypatch):
     """An id of the form module:Env would make Gymnasium import it."""
-    from fhtd.deep import archive
+    from fhtd import archive
 
     path = tmp_path / "predictor.npz"
     predictor(horizon=2).save(path)
@@ -181,7 +181,7 @@ def test_a_file_cannot_have_a_module_imported(tmp_path, monkeypatch):
 @pytest.mark.parametrize("hidden", [[20_000, 20_000], [10**9, 10**9], [4] * 10_000, [3]])
 def test_a_file_cannot_claim_memory(tmp_path, hidden):
     """Settings that its arrays do not have are refused before a network is made of them."""
-    from fhtd.deep import archive
+    from fhtd import archive
 
     path = tmp_path / "predictor.npz"
     predictor(horizon=2).save(path)

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from fhtd import Weighting
-from fhtd.cli import main
-from fhtd.report import watch
-from fhtd.report.film import Film
+from fhtd.commands.main import main
+from fhtd.pages import watch
+from fhtd.pages.film import Film
 from watching import GAMMA, GRID, OPTIMAL, H, control, lived, prediction, world
 
 NOISE = np.random.default_rng(0)
@@ -170,7 +170,7 @@ def test_signals_of_a_saved_predictor_are_shown_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from fhtd.deep import DFHTD
-    from fhtd.training import load_agent
+    from fhtd.deep.run import load_agent
 
     monkeypatch.chdir(tmp_path)
     source = "SIGNALS = {'angle': lambda s, a, r, following, info: float(following[2])}\n"

@@ -13,9 +13,9 @@ import pandas
 import pytest
 from matplotlib.collections import PolyCollection
 
-from fhtd.executors import LocalScratch
 from fhtd.experiments import NAMES, Experiment, Verdict, find
-from fhtd.experiments.experiment import (
+from fhtd.reproduction.executors import LocalScratch
+from fhtd.reproduction.experiment import (
     Arrays,
     block_name,
     join_runs,
@@ -24,7 +24,7 @@ from fhtd.experiments.experiment import (
     parse_block,
     run_blocks,
 )
-from fhtd.reproduction import to_csv
+from fhtd.reproduction.reproduce import to_csv
 from fhtd.statistics import Statistics
 from worlds import wrong
 

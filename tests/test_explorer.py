@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from fhtd import FHQ, FHTD, TD, Features, FiniteMDP, NStepFHTD, Weighting, oracle, problems, worlds
-from fhtd.cli import main
+from fhtd.commands.main import main
+from fhtd.pages import explore
+from fhtd.pages.document import MEGABYTE, as_json
+from fhtd.pages.explorer import reached
 from fhtd.policy import uniform
-from fhtd.report import explore
-from fhtd.report.document import MEGABYTE, as_json
-from fhtd.report.explorer import reached
 
 WALK = problems.random_walk(5)
 HOSTILE = "</script><script>alert(1)</script><!--"

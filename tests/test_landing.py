@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fhtd.executors import LocalScratch
 from fhtd.experiments import deep_values, find, landing
-from fhtd.experiments.experiment import Arrays
+from fhtd.reproduction.executors import LocalScratch
+from fhtd.reproduction.experiment import Arrays
 
 
 @dataclass(frozen=True)

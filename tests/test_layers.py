@@ -14,24 +14,22 @@ ROOT = Path(fhtd.__file__).parent
 
 #: From the ground up. A module may import from its own layer and from those before it.
 LAYERS = (
-    {"checks", "errors", "statistics", "files"},
+    {"checks", "errors", "statistics", "files", "archive", "provenance"},
     {"weighting", "targets"},
     {"mdp", "problems", "features", "policy"},
     {"oracle"},
     {"online"},
-    {"deep"},
     {"envs"},
+    {"worlds", "deep"},
+    {"reproduction"},
     {"experiments"},
-    {
-        *("results", "executors", "cluster", "reproduction", "report", "training", "recording"),
-        "worlds",
-    },
-    {"arguments", "terminal", "deep_commands", "page_commands", "cli"},
+    {"pages"},
+    {"commands", "__main__"},
 )
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 #: These may touch disk, processes and terminals; and so may a learner's `save` and `load`.
-OUTER = LAYERS[-2] | LAYERS[-1]
-ALSO_ON_DISK = {"files", "online.storage", "deep.archive"}
+OUTER = {"reproduction", "pages", "commands", "__main__"}
+ALSO_ON_DISK = {"files", "archive", "online.storage", "deep.run", "worlds"}
 
 DISK_MODULES = {"shutil", "tempfile", "zipfile", "pickle", "shelve", "sqlite3", "glob"}
 #: By the name of the function or method, whoever it belongs to.
@@ -169,9 +167,9 @@ def test_the_check_sees_what_it_should() -> None:
     source = """
 from typing import TYPE_CHECKING
 if TYPE_CHECKING:
-    from fhtd.cli import main
+    from fhtd.commands.main import main
 else:
-    from fhtd import results
+    from fhtd.reproduction import store
 def later():
     import fhtd.online.simulate
     with open("x") as file:
@@ -179,5 +177,5 @@ def later():
     os.replace("a", "b")
 """
     module = Module("oracle.wrong", ast.parse(source))
-    assert own_imports(module) == {"results", "online.simulate"}
+    assert own_imports(module) == {"reproduction.store", "online.simulate"}
     assert [line.split(": ")[1] for line in disk_calls(module)] == ["open", "np.save", "os.replace"]

@@ -12,12 +12,12 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
+from fhtd.commands.reproduce import write_report
 from fhtd.experiments import NAMES, Claim, Verdict, find
-from fhtd.experiments.chart import Chart
-from fhtd.report import Chapter, build_report, read_chapters
-from fhtd.report.curves import Drawn, read_charts
-from fhtd.reproduction import Summary
-from fhtd.terminal import write_report
+from fhtd.pages import Chapter, build_report, read_chapters
+from fhtd.pages.curves import Drawn, read_charts
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.reproduce import Summary
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = b"\x89PNG not really"
@@ -235,7 +235,7 @@ def test_links_lead_to_the_data(tmp_path: Path) -> None:
 
 
 def test_without_bokeh_there_is_still_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fhtd.report.page.find_spec", lambda name: None)
+    monkeypatch.setattr("fhtd.pages.report.find_spec", lambda name: None)
     chart = Chart("T", "t", "s", "s", "v", lines="")
     drawn = read_charts([chart], {"t.csv": b"s,v\n1,2\n2,3\n"})
     text = build_report([Chapter(summary("a", claim(Verdict.HOLDS)), PICTURE, drawn)])

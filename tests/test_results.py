@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from commands import blocks_in, fhtd, finish, start, wait_until, workers_of
-from fhtd import executors
-from fhtd.cli import main
-from fhtd.executors import WorkerDiedError, execute
+from fhtd.commands.main import main
 from fhtd.experiments import Verdict, find, slippery_maze
-from fhtd.experiments.experiment import Arrays
 from fhtd.files import write_atomically
-from fhtd.reproduction import Outcome, Progress, Summary, reproduce, to_csv
-from fhtd.results import Key, Store
+from fhtd.reproduction import executors
+from fhtd.reproduction.executors import WorkerDiedError, execute
+from fhtd.reproduction.experiment import Arrays
+from fhtd.reproduction.reproduce import Outcome, Progress, Summary, reproduce, to_csv
+from fhtd.reproduction.store import Key, Store
 
 MAZE = find("slippery-maze")
 TINY = slippery_maze.Config(

@@ -24,7 +24,7 @@ def run(code, **environment):
     "use",
     [
         "import fhtd",
-        "import fhtd, fhtd.cli",
+        "import fhtd, fhtd.commands.main",
         "from fhtd import Weighting, FiniteMDP, Features, oracle, problems, targets, policy",
     ],
 )

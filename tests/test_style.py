@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib")
 
 from PIL import Image
 
-from fhtd.experiments import style
+from fhtd.reproduction import style
 
 
 def picture():

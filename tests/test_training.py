@@ -14,16 +14,16 @@ import pytest
 
 pytest.importorskip("equinox")
 
-from fhtd import training
 from fhtd.deep import DFHQ, DQN
+from fhtd.deep import run as training
 from fhtd.deep.callbacks import Checkpoint, Evaluation, StopAtReturn, together
-from fhtd.recording import record_episode
+from fhtd.pages.gif import record_episode
 
 SMALL = {"horizon": 8, "hidden": (16,), "learning_starts": 50, "epsilon_frames": 500}
 CODE = """
 import sys
 from pathlib import Path
-from fhtd import training
+from fhtd.deep import run as training
 folder = Path(sys.argv[1])
 if (folder / "run.json").exists():
     run = training.resume(folder)

@@ -10,8 +10,8 @@ from driving import chart_data, number, settle, wait_until
 from playwright.sync_api import Page
 
 from fhtd import Weighting, oracle
+from fhtd.pages import watch
 from fhtd.policy import uniform
-from fhtd.report import watch
 from watching import (
     GAMMA,
     GRID,

@@ -9,8 +9,8 @@ from driving import chart_data, number, settle, wait_until
 from playwright.sync_api import Page
 
 from fhtd import FHTD, Features, Weighting, oracle, problems
+from fhtd.pages import explore
 from fhtd.policy import uniform
-from fhtd.report import explore
 
 MAZE = problems.slippery_maze().mdp
 GRID = problems.random_grid(size=4).mdp

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from commands import blocks_in, fhtd, finish, start, wait_until
-from fhtd.cluster import Keeper, RemoteScratch
+from fhtd.reproduction.cluster import Keeper, RemoteScratch
 
 pytest.importorskip("ray")
 

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from fhtd import checks
-from fhtd.deep import archive, checkpoint, learning, networks, optimisers
+from fhtd import archive, checks
+from fhtd.deep import checkpoint, learning, networks, optimisers
 from fhtd.deep.backup import Backup
 from fhtd.deep.episodes import Episode, Step, another, make, random_action
 from fhtd.deep.replay import Replay
@@ -290,7 +290,7 @@ class DeepAgent:
     @classmethod
     def load(cls, path: str | PathLike[str], environment: Any = None) -> Self:
         """Read what `save` wrote; the environment is made by its saved id, or given."""
-        manifest, arrays = archive.read(Path(path))
+        manifest, arrays = archive.read(Path(path), "agent")
         kinds = {kind.__name__: kind for kind in DeepAgent.__subclasses__()}
         try:
             kind = kinds[manifest["class"]]

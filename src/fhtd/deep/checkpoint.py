@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from fhtd import checks
-from fhtd.deep import archive
-from fhtd.deep.archive import Arrays
+from fhtd import archive, checks
+from fhtd.archive import Arrays
 from fhtd.deep.replay import Replay, Sample
 from fhtd.deep.settings import Settings
 from fhtd.weighting import Weighting
@@ -44,7 +43,7 @@ def save(agent: "DeepAgent", path: Path) -> None:
         "generator": agent.rng.bit_generator.state,
         "greedy": [episode.greedy for episode in agent._episodes],
     }
-    archive.write(path, content, arrays)
+    archive.write(path, "agent", content, arrays, keep_previous=True)
 
 
 def restore(agent: "DeepAgent", manifest: dict[str, Any], arrays: Arrays) -> None:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import optax
 from jax import Array
 
-from fhtd import checks
-from fhtd.deep import archive, checkpoint, networks, optimisers
+from fhtd import archive, checks
+from fhtd.deep import checkpoint, networks, optimisers
 from fhtd.deep.episodes import make
 from fhtd.deep.replay import check_memory
 from fhtd.deep.settings import Settings
@@ -216,7 +216,7 @@ class DFHTD:
         }
         arrays = checkpoint.arrays_of_state(self._state) | kept
         arrays |= checkpoint.arrays_of_weighting(self.weighting)
-        archive.write(Path(path), content, arrays)
+        archive.write(Path(path), "agent", content, arrays, keep_previous=True)
 
     @classmethod
     def load(
@@ -232,7 +232,7 @@ class DFHTD:
 
         The environment is made by its saved id, or given. Only the reward needs no function.
         """
-        manifest, arrays = archive.read(Path(path))
+        manifest, arrays = archive.read(Path(path), "agent")
         try:
             if manifest["class"] != cls.__name__:
                 raise ValueError(f"it holds a {manifest['class']}, not a {cls.__name__}")

@@ -4,7 +4,7 @@ import importlib
 from difflib import get_close_matches
 from typing import cast
 
-from fhtd.experiments.experiment import Claim, Experiment, Verdict
+from fhtd.reproduction.experiment import Claim, Experiment, Verdict
 
 #: Names on the command line, in the paper's order; each is the module of that name.
 NAMES = (

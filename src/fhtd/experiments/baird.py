@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fhtd import checks, problems
-from fhtd.experiments import style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.online import FHTD, TD
+from fhtd.online.learner import Learner
+from fhtd.online.simulate import simulate
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,
@@ -22,9 +25,6 @@ from fhtd.experiments.experiment import (
     run_blocks,
     truth_of,
 )
-from fhtd.online import FHTD, TD
-from fhtd.online.learner import Learner
-from fhtd.online.simulate import simulate
 from fhtd.statistics import Interval
 from fhtd.weighting import Weighting
 

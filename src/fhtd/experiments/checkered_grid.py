@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fhtd import checks, oracle, problems
-from fhtd.experiments import style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.online import FHTDLambda, NStepFHTD
+from fhtd.online.simulate import simulate
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,
@@ -23,8 +25,6 @@ from fhtd.experiments.experiment import (
     run_blocks,
     worst,
 )
-from fhtd.online import FHTDLambda, NStepFHTD
-from fhtd.online.simulate import simulate
 from fhtd.statistics import Interval, Statistics
 from fhtd.weighting import Weighting
 

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fhtd import checks, problems
-from fhtd.experiments import style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.online import FHTDLambda, NStepFHTD
+from fhtd.online.learner import Learner
+from fhtd.online.simulate import simulate
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     MOST_RUNS,
     Arrays,
     Claim,
@@ -19,9 +22,6 @@ from fhtd.experiments.experiment import (
     below,
     worst,
 )
-from fhtd.online import FHTDLambda, NStepFHTD
-from fhtd.online.learner import Learner
-from fhtd.online.simulate import simulate
 from fhtd.statistics import Interval, Statistics
 from fhtd.weighting import Weighting
 

@@ -8,9 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks, oracle, problems
-from fhtd.experiments import style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.features import Features, StateFeatures
+from fhtd.mdp import FiniteMDP
+from fhtd.online import FHQ, Decay
+from fhtd.online.simulate import simulate
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,
@@ -22,10 +26,6 @@ from fhtd.experiments.experiment import (
     truth_of,
     worst,
 )
-from fhtd.features import Features, StateFeatures
-from fhtd.mdp import FiniteMDP
-from fhtd.online import FHQ, Decay
-from fhtd.online.simulate import simulate
 from fhtd.statistics import Interval, Statistics
 from fhtd.weighting import Weighting
 

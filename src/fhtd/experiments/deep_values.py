@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fhtd.experiments import landing, lunar_lander, style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.experiments import landing, lunar_lander
+from fhtd.experiments.lunar_lander import Config
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,
@@ -16,7 +18,6 @@ from fhtd.experiments.experiment import (
     exactly,
     parse_block,
 )
-from fhtd.experiments.lunar_lander import Config
 from fhtd.statistics import Interval
 from fhtd.targets import weighted_sums
 

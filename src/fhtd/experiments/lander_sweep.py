@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.experiments import landing, style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.experiments import landing
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.experiments import style
-from fhtd.experiments.experiment import MOST_RUNS, Arrays, Scratch
+from fhtd.reproduction import style
+from fhtd.reproduction.experiment import MOST_RUNS, Arrays, Scratch
 from fhtd.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fhtd import checks, oracle, problems
-from fhtd.experiments import style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,

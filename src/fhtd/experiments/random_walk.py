@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fhtd import checks, oracle, problems
-from fhtd.experiments import style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.online import FHTD, TD
+from fhtd.online.simulate import simulate
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,
@@ -21,8 +23,6 @@ from fhtd.experiments.experiment import (
     run_blocks,
     truth_of,
 )
-from fhtd.online import FHTD, TD
-from fhtd.online.simulate import simulate
 from fhtd.weighting import Weighting
 
 if TYPE_CHECKING:

@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks, oracle, policy, problems
-from fhtd.experiments import style
-from fhtd.experiments.chart import Chart
-from fhtd.experiments.experiment import (
+from fhtd.online import FHQ, QLearning
+from fhtd.online.control import ControlLearner
+from fhtd.online.simulate import simulate
+from fhtd.reproduction import style
+from fhtd.reproduction.chart import Chart
+from fhtd.reproduction.experiment import (
     Arrays,
     Claim,
     Experiment,
@@ -24,9 +27,6 @@ from fhtd.experiments.experiment import (
     truth_of,
     worst,
 )
-from fhtd.online import FHQ, QLearning
-from fhtd.online.control import ControlLearner
-from fhtd.online.simulate import simulate
 from fhtd.statistics import Interval, Statistics
 from fhtd.weighting import Weighting
 

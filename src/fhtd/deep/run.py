@@ -24,7 +24,7 @@ from fhtd import checks
 from fhtd.deep import DFHQ, DQN
 from fhtd.deep.agent import DeepAgent
 from fhtd.files import write_atomically
-from fhtd.results import versions
+from fhtd.provenance import versions
 
 FORMAT = 1
 ALGORITHMS: dict[str, type[DeepAgent]] = {"dfhq": DFHQ, "dqn": DQN}

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fhtd.checks import free_memory
-from fhtd.experiments.experiment import Arrays, Scratch
 from fhtd.files import write_atomically
+from fhtd.reproduction.experiment import Arrays, Scratch
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def execute(
     """
     tally = tally or Tally()
     if address is not None and tasks:
-        from fhtd.cluster import execute_on_ray
+        from fhtd.reproduction.cluster import execute_on_ray
 
         results: Any = execute_on_ray(tasks, address, tally, changed)
     elif workers == 1 or len(tasks) <= 1:

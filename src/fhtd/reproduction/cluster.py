@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import fhtd
-from fhtd.executors import LocalScratch, Outcome, Tally, Task, compute_with
 from fhtd.files import write_atomically
+from fhtd.reproduction.executors import LocalScratch, Outcome, Tally, Task, compute_with
 
 #: Names and contents of a checkpoint's files.
 Files = dict[str, bytes]

@@ -104,7 +104,7 @@ def _bokeh() -> str:
 
 @cache
 def _asset(name: str) -> str:
-    text = (resources.files("fhtd.report") / name).read_text("utf-8")
+    text = (resources.files("fhtd.pages") / "assets" / name).read_text("utf-8")
     return text if name.endswith(".css") else _harmless(text)
 
 

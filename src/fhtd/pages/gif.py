@@ -47,7 +47,7 @@ def _animate(
     import matplotlib.animation
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from fhtd.experiments import style
+    from fhtd.reproduction import style
 
     figure, axes = style.panels(1, 2, width=4.6, height=3.6)
     FigureCanvasAgg(figure)

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from fhtd.experiments import NAMES, Verdict, find
-from fhtd.experiments.experiment import Claim
-from fhtd.report.curves import Drawn, figure_of, read_charts
-from fhtd.report.document import escape, page
-from fhtd.reproduction import Summary
+from fhtd.pages.curves import Drawn, figure_of, read_charts
+from fhtd.pages.document import escape, page
+from fhtd.reproduction.experiment import Claim
+from fhtd.reproduction.reproduce import Summary
 
 #: What needs a look comes first.
 _ORDER = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS)

@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fhtd.executors import Tally, Task, check_memory, execute
-from fhtd.experiments import style
-from fhtd.experiments.experiment import Arrays, Claim, Experiment, Verdict
 from fhtd.files import write_atomically
-from fhtd.results import Key, Store, command, versions
+from fhtd.provenance import command, versions
+from fhtd.reproduction import style
+from fhtd.reproduction.executors import Tally, Task, check_memory, execute
+from fhtd.reproduction.experiment import Arrays, Claim, Experiment, Verdict
+from fhtd.reproduction.store import Key, Store
 
 _SUMMARY = "summary.json"
 

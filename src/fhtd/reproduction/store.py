@@ -10,22 +10,19 @@ import hashlib
 import io
 import json
 import os
-import platform
 import secrets
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import fhtd
-from fhtd.experiments.experiment import Arrays, Experiment
 from fhtd.files import write_atomically
+from fhtd.provenance import command, versions
+from fhtd.reproduction.experiment import Arrays, Experiment
 
 _MANIFEST = "manifest"
 
@@ -120,17 +117,3 @@ def _unpack(key: Key, content: bytes) -> tuple[Arrays, float]:
     if manifest["arrays"] != sorted(arrays):
         raise ValueError("arrays are missing")
     return arrays, float(manifest["seconds"])
-
-
-def versions() -> dict[str, str]:
-    """Of everything that shapes a number."""
-    found = {"fhtd": fhtd.__version__, "python": platform.python_version()}
-    for name in ("numpy", "numba", "gymnasium", "jax", "optax", "box2d"):
-        with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return {**found, "machine": platform.machine()}
-
-
-def command() -> str:
-    """The command line, without the folder of the program."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.experiments.chart import Chart
+from fhtd.reproduction.chart import Chart
 from fhtd.statistics import Interval, Statistics
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fhtd.experiments.chart import Chart
-from fhtd.report import charts
+from fhtd.pages import charts
+from fhtd.reproduction.chart import Chart
 
 Floats = npt.NDArray[np.float64]
 _ERROR = ".standard_error"

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from fhtd import __version__
-from fhtd.arguments import UserError, parse
+from fhtd.commands.parsing import UserError, parse
 from fhtd.errors import DivergenceError
 
 _DESCRIPTION = """Fixed-horizon temporal-difference learning.
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "train": _deep("train"),
         "evaluate": _deep("evaluate"),
         "record": _deep("record"),
-        "watch": _deep("watch", "page_commands"),
+        "watch": _deep("watch", "pages"),
     }
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_DESCRIPTION, end="")
@@ -130,13 +130,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _deep(name: str, home: str = "deep_commands") -> Callable[[list[str]], None]:
+def _deep(name: str, home: str = "train") -> Callable[[list[str]], None]:
     """A command for deep agents, whose libraries are an extra."""
 
     def run(arguments: list[str]) -> None:
         try:
             command: Callable[[list[str]], None] = getattr(
-                importlib.import_module(f"fhtd.{home}"), name
+                importlib.import_module(f"fhtd.commands.{home}"), name
             )
             command(arguments)
         except ModuleNotFoundError as error:
@@ -182,7 +182,7 @@ def _reproduce(arguments: list[str]) -> None:
         common, configs = _parse_one(experiments[0], arguments)
     else:
         common, configs = _parse_several(experiments, arguments)
-    from fhtd.terminal import reproduce_all
+    from fhtd.commands.reproduce import reproduce_all
 
     reproduce_all(
         list(zip(experiments, configs, strict=True)),
@@ -239,8 +239,8 @@ def _parse_several(experiments: list[Any], arguments: list[str]) -> tuple[Common
 def _show(arguments: list[str]) -> None:
     """Print an experiment's settings and last verdicts."""
     parsed = parse(Show, "fhtd show", arguments)
+    from fhtd.commands.reproduce import show
     from fhtd.experiments import find
-    from fhtd.terminal import show
 
     show(find(parsed.name), parsed.out)
 
@@ -248,16 +248,16 @@ def _show(arguments: list[str]) -> None:
 def _report(arguments: list[str]) -> None:
     """Write the report."""
     parsed = parse(Report, "fhtd report", arguments)
-    from fhtd.terminal import write_report
+    from fhtd.commands.reproduce import write_report
 
     print(write_report(parsed.results, parsed.out))
 
 
 def _explore(arguments: list[str]) -> None:
     """Write the horizon explorer."""
-    from fhtd import page_commands
+    from fhtd.commands import pages
 
-    page_commands.explore(arguments)
+    pages.explore(arguments)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from fhtd import checks, oracle
 from fhtd.mdp import FiniteMDP
 from fhtd.oracle import model
-from fhtd.report import charts
-from fhtd.report.document import MEGABYTE, escape, packed, page
+from fhtd.pages import charts
+from fhtd.pages.document import MEGABYTE, escape, packed, page
 from fhtd.weighting import Weighting
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.report import charts
-from fhtd.report.document import MEGABYTE, escape, packed, page
-from fhtd.report.film import Film
+from fhtd.pages import charts
+from fhtd.pages.document import MEGABYTE, escape, packed, page
+from fhtd.pages.film import Film
 from fhtd.weighting import Weighting
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fhtd.experiments.experiment import Experiment
 from fhtd.files import write_atomically
-from fhtd.reproduction import Outcome, Progress, Summary, reproduce
+from fhtd.reproduction.experiment import Experiment
+from fhtd.reproduction.reproduce import Outcome, Progress, Summary, reproduce
 
 _SIGNS = {"holds": "+", "fails": "x", "inconclusive": "?"}
 
@@ -143,7 +143,7 @@ def _sentences(config: type[Any]) -> dict[str, str]:
 
 def write_report(results: Path, out: Path | None) -> Path:
     """Write the report of a results folder; returns where it is."""
-    from fhtd.report import build_report, read_chapters
+    from fhtd.pages import build_report, read_chapters
 
     chapters = read_chapters(results)
     if not chapters:

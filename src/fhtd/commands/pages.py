@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from fhtd.arguments import UserError, parse
+from fhtd.commands.parsing import UserError, parse
 from fhtd.files import write_atomically
 
 
@@ -39,8 +39,8 @@ def explore(arguments: list[str]) -> None:
     parsed = parse(Explore, "fhtd explore", arguments)
     require("bokeh")
     from fhtd import worlds
+    from fhtd.pages.explorer import explore as build
     from fhtd.policy import uniform
-    from fhtd.report.explorer import explore as build
 
     world = worlds.find(parsed.problem)
     mdp, folder = world.mdp, Path(parsed.problem)
@@ -106,9 +106,10 @@ def watch(arguments: list[str]) -> None:
     parsed = parse(Watch, "fhtd watch", arguments)
     require("bokeh")
     # First, as it says how to run without a window.
-    from fhtd import deep_commands, training
+    from fhtd.commands import train as deep_commands
     from fhtd.deep import DFHTD, use_one_thread
-    from fhtd.report.episode import watch as build
+    from fhtd.deep import run as training
+    from fhtd.pages.episode import watch as build
 
     assert deep_commands
     use_one_thread()

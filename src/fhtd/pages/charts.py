@@ -7,7 +7,7 @@ names of the lines, and changes all colours where the reader's screen is dark.
 from collections.abc import Mapping
 from typing import Any
 
-from fhtd.experiments.style import COLOURS
+from fhtd.reproduction.style import COLOURS
 
 DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
 

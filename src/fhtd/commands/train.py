@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from fhtd import checks
-from fhtd.arguments import parse
+from fhtd.commands.parsing import parse
 
 # Pictures are drawn without a window.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -80,8 +80,8 @@ class Record:
 
 def train(arguments: list[str]) -> None:
     """Train an agent in a folder, or go on with one."""
-    from fhtd import training
     from fhtd.deep import Settings, use_one_thread
+    from fhtd.deep import run as training
 
     kind = dataclasses.make_dataclass(
         "Train",
@@ -178,7 +178,7 @@ def _progress(done: int, total: int) -> Iterator[Any]:
 def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
     parsed = parse(Evaluate, "fhtd evaluate", arguments)
-    from fhtd import training
+    from fhtd.deep import run as training
     from fhtd.deep import use_one_thread
     from fhtd.statistics import Interval
 
@@ -195,9 +195,9 @@ def evaluate(arguments: list[str]) -> None:
 def record(arguments: list[str]) -> None:
     """Write an animation of one episode."""
     parsed = parse(Record, "fhtd record", arguments)
-    from fhtd import training
+    from fhtd.deep import run as training
     from fhtd.deep import use_one_thread
-    from fhtd.recording import record_episode
+    from fhtd.pages.gif import record_episode
 
     use_one_thread()
     checks.integer("frame_rate", parsed.frame_rate, 1)

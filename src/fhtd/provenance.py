@@ -1,0 +1,23 @@
+"""Where a number comes from: versions of everything that shapes it, and the command."""
+
+import platform
+import sys
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+import fhtd
+
+
+def versions() -> dict[str, str]:
+    """Of everything that shapes a number."""
+    found = {"fhtd": fhtd.__version__, "python": platform.python_version()}
+    for name in ("numpy", "numba", "gymnasium", "jax", "optax", "box2d"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return {**found, "machine": platform.machine()}
+
+
+def command() -> str:
+    """The command line, without the folder of the program."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])

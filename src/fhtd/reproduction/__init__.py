@@ -1,0 +1,1 @@
+"""Many runs, kept and counted once: experiments, the store, executors, the cluster, summaries."""
