@@ -55,10 +55,10 @@ def updates(horizon: int) -> Callable[[], None]:
         else DQN("LunarLander-v3", seed=0, **settings)
     )
     agent.learn(300)
-    sample, present = (agent.replay.sample(BATCH, agent.rng),), agent._present()
+    sample, present = (agent.experience.sample(BATCH, agent.rng),), agent._present()
 
     def run() -> None:
-        agent._state, result = agent._functions.frame(agent._state, sample, *present)
+        agent.state, result = agent._functions.frame(agent.state, sample, *present)
         np.asarray(result)
 
     return run

@@ -98,7 +98,7 @@ def hostile_manifests(good):
         found[f"without {key}"] = {k: v for k, v in good.items() if k != key}
     for value in (0, 3, -1, "2", None, True, 1.0, 2.0, [2], HUGE, float("nan")):
         change(f"format {value!r}", format=value)
-    for value in ("Object", "DQN ", "", None, 7, ["DFHQ"], {}, "DeepAgent", "DFHTD"):
+    for value in ("Object", "DQN ", "", None, 7, ["DFHQ"], {}, "Agent", "DFHTD"):
         change(f"class {value!r}", **{"class": value})
     for key in ("seed", "frames", "episodes", "replayed"):
         for value in (-1, 1.5, "12", None, True, float("nan"), float("inf"), [1], {}, 10**4000):

@@ -50,13 +50,13 @@ def with_values(agent, values, target=None):
     """
     import jax.numpy as jnp
 
-    heads = jnp.zeros_like(agent._state.parameters[0])
+    heads = jnp.zeros_like(agent.state.parameters[0])
 
     def parameters(table):
         return heads + 0, jnp.asarray(np.ravel(table), jnp.float32)
 
-    state = agent._state._replace(parameters=parameters(values))
+    state = agent.state._replace(parameters=parameters(values))
     if target is not None:
         state = state._replace(target=parameters(target))
-    agent._state = state
+    agent.state = state
     return agent

@@ -14,7 +14,7 @@ pytest.importorskip("equinox")
 
 import checkpoint_files as files
 from fhtd.deep import DFHQ, DQN
-from fhtd.deep.agent import DeepAgent
+from fhtd.deep import Agent
 
 DATA = Path(__file__).parent / "data"
 NEWEST = DATA / "checkpoint-format-2.npz"
@@ -27,12 +27,12 @@ EXPECTED = [
 # Loads every file that is listed on standard input, in one process whose memory is watched.
 CHILD = """
 import json, resource, sys, time, warnings
-from fhtd.deep.agent import DeepAgent
+from fhtd.deep import Agent
 from fhtd.deep import DFHQ, DQN
 
 warnings.simplefilter("error")
 good, *paths = json.load(sys.stdin)
-DeepAgent.load(good)
+Agent.load(good)
 used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 claimed = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 # A net beneath the test: what is asked for in vain must not take the machine down.
@@ -49,12 +49,12 @@ for path in paths:
     begun = time.process_time()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        answer = f"loaded {DeepAgent.load(path)!r}"
+        answer = f"loaded {Agent.load(path)!r}"
     except Exception as error:
         answer = f"{type(error).__name__}: {error}"
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     answers[path] = answer, time.process_time() - begun, grown
-DeepAgent.load(good)
+Agent.load(good)
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used
 json.dump({"answers": answers, "grown": grown, "forbidden": forbidden}, sys.stdout)
 """
@@ -126,7 +126,7 @@ def test_every_format_that_was_ever_written_is_read(version):
     assert (agent.frames, agent.episodes, agent.updates, agent.divergence) == (154, 7, 135, None)
     assert agent.seed == 5
     assert agent.settings.hidden == (8,)
-    assert len(agent.replay) == 154
+    assert len(agent.experience) == 154
     np.testing.assert_allclose(agent.values(OBSERVATION), EXPECTED, atol=1e-7)
     agent.learn(10)
     assert agent.frames == 164
@@ -137,7 +137,7 @@ def test_what_is_packed_again_unchanged_is_loaded(tmp_path):
     """The helper is right: it is the changes that are refused below."""
     path = tmp_path / "again.npz"
     path.write_bytes(files.pack(*files.unpack(NEWEST.read_bytes())))
-    np.testing.assert_allclose(DeepAgent.load(path).values(OBSERVATION), EXPECTED, atol=1e-7)
+    np.testing.assert_allclose(Agent.load(path).values(OBSERVATION), EXPECTED, atol=1e-7)
     assert path.read_bytes() == NEWEST.read_bytes()
 
 
@@ -154,7 +154,7 @@ def test_random_damage_is_refused(tmp_path):
         if loaded is not None:
             # Some bytes carry nothing, such as dates inside the archive.
             harmless += 1
-            np.testing.assert_array_equal(loaded.replay.all.rows, agent.replay.all.rows)
+            np.testing.assert_array_equal(loaded.experience.all.rows, agent.experience.all.rows)
             np.testing.assert_array_equal(loaded.values(OBSERVATION), agent.values(OBSERVATION))
     assert harmless <= 20
 

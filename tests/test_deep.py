@@ -13,14 +13,14 @@ pytest.importorskip("equinox")
 
 from fhtd.deep import DFHQ, DQN, Backup, learning, optimisers  # noqa: E402
 from fhtd.deep.networks import Network, split  # noqa: E402
-from fhtd.deep.replay import Batch, Sample  # noqa: E402
+from fhtd.deep.experience import Batch, Sample  # noqa: E402
 from fhtd.errors import DivergenceError  # noqa: E402
 
 SMALL = {"hidden": (16,), "learning_starts": 20, "epsilon_frames": 200, "replay_size": 500}
 
 
 def leaves(agent):
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(agent._state)]
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(agent.state)]
 
 
 def same(one, other):
@@ -97,16 +97,16 @@ def test_without_hidden_layers_it_is_linear_fhq():
     agent = DFHQ(env, horizon=horizon, discount=0.9, hidden=(), seed=0)
     features = Features.from_matrix(np.hstack([np.eye(n_states), np.ones((n_states, 1))]))
     weighting = Weighting.exponential(horizon, 0.9)
-    weight, bias = agent._state.parameters
+    weight, bias = agent.state.parameters
     initial = np.concatenate([weight, bias[None]]).reshape(n_states + 1, 2, horizon)
     linear = FHQ(features, 2, weighting, step_size=step_size, initial=initial.transpose(1, 0, 2))
     # The mean over horizons of squared errors has gradient -2 error / H.
     optimiser = optax.sgd(step_size * horizon / 2)
-    parameters = agent._state.parameters
+    parameters = agent.state.parameters
     network = Network((n_states,), 2, horizon, (), "glorot", jax.random.key(0))
     functions = learning.build(
         split(network)[1],
-        agent.replay.layout,
+        agent.experience.layout,
         None,
         agent.backup,
         optimiser,
@@ -114,7 +114,7 @@ def test_without_hidden_layers_it_is_linear_fhq():
         np.eye(horizon)[-1],
         np.ones(horizon),
     )
-    state = agent._state._replace(optimiser=optimiser.init(parameters))
+    state = agent.state._replace(optimiser=optimiser.init(parameters))
     rng = np.random.default_rng(1)
     for _ in range(40):
         s, following = rng.integers(n_states, size=2)
@@ -174,15 +174,15 @@ def test_termination_and_truncation_differ_as_they_must(terminates, expected):
 def test_an_n_step_window_never_reaches_across_a_boundary():
     agent = DFHQ(Scripted(length=2, terminates=False), horizon=3, n_step=3, seed=0, **SMALL)
     agent.learn(30)
-    fields = agent.replay.fields
+    fields = agent.experience.fields
     assert fields.rewards[:2].tolist() == [[1, 1, 0], [1, 0, 0]]
     assert fields.lengths[:2].tolist() == [2, 1]
     assert not fields.terminated.any()
     agent = DFHQ(Scripted(length=2, terminates=True), horizon=3, n_step=3, seed=0, **SMALL)
     agent.learn(30)
-    fields = agent.replay.fields
+    fields = agent.experience.fields
     assert fields.rewards[:2].tolist() == [[1, 1, 0], [1, 0, 0]]
-    assert fields.terminated[: len(agent.replay)].all()
+    assert fields.terminated[: len(agent.experience)].all()
 
 
 def test_a_window_cut_by_a_time_limit_counts_where_the_shorter_horizon_is_learned():
@@ -239,8 +239,8 @@ def test_seeds_decide_everything_and_differ(kind):
     for agent in (one, again, other):
         agent.learn(300)
     assert same(one, again)
-    np.testing.assert_array_equal(one.replay.fields.actions, again.replay.fields.actions)
-    assert not np.array_equal(one.replay.fields.actions, other.replay.fields.actions)
+    np.testing.assert_array_equal(one.experience.fields.actions, again.experience.fields.actions)
+    assert not np.array_equal(one.experience.fields.actions, other.experience.fields.actions)
     assert not same(one, other)
 
 
@@ -273,7 +273,7 @@ def test_a_loaded_agent_goes_on_to_the_bit(settings, tmp_path):
     resumed.learn(agent.frames - resumed.frames)
     assert same(agent, resumed)
     assert (agent.episodes, agent.updates) == (resumed.episodes, resumed.updates)
-    np.testing.assert_array_equal(agent.replay.fields.rewards, resumed.replay.fields.rewards)
+    np.testing.assert_array_equal(agent.experience.fields.rewards, resumed.experience.fields.rewards)
     assert agent.rng.bit_generator.state == resumed.rng.bit_generator.state
 
 
@@ -282,14 +282,14 @@ def test_several_environments_are_each_their_own():
     agent.learn(300)
     assert agent.frames == 300
     # Different seeds: the three streams do not repeat one another.
-    firsts = agent.replay.fields.observations[:3]
+    firsts = agent.experience.fields.observations[:3]
     assert len(np.unique(firsts, axis=0)) == 3
     assert agent.updates == 300 - 18
     # Each stored step leads to where the same environment went on.
-    stored = agent.replay.fields
+    stored = agent.experience.fields
     follows = [
         np.array_equal(stored.next_observations[i], stored.observations[i + 3])
-        for i in range(len(agent.replay) - 3)
+        for i in range(len(agent.experience) - 3)
         if not stored.terminated[i : i + 3].any()
     ]
     assert all(follows)
@@ -300,7 +300,7 @@ def test_a_mask_in_info_is_respected():
     mask = np.array([0, 1], np.int8)
     agent = DFHQ(Scripted(length=5, mask=mask), horizon=3, seed=0, **SMALL)
     agent.learn(60)
-    assert (agent.replay.fields.actions[: len(agent.replay)] == 1).all()
+    assert (agent.experience.fields.actions[: len(agent.experience)] == 1).all()
     assert agent.predict(np.ones(1), deterministic=True, mask=mask)[0] == 1
     agent.evaluate(2, epsilon=1.0, environment=Scripted(length=5, mask=mask))
     with pytest.raises(ValueError, match="no spec to make another"):

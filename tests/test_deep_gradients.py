@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fhtd.deep.replay import Sample
+from fhtd.deep.experience import Sample
 
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
@@ -84,7 +84,7 @@ def change():
     optimiser = optax.sgd(STEP_SIZE)
     functions = learning.build(
         networks.split(network)[1],
-        agent.replay.layout,
+        agent.experience.layout,
         None,
         agent.backup,
         optimiser,
@@ -95,7 +95,7 @@ def change():
     before = [np.array(x, np.float32) for x in (HIDDEN, HIDDEN_BIAS, HEADS, HEADS_BIAS)]
     flat = [before[0], before[1], before[2].reshape(UNITS, -1), before[3].ravel()]
     parameters = tuple(jax.numpy.array(x) for x in flat)
-    state = agent._state._replace(parameters=parameters, optimiser=optimiser.init(parameters))
+    state = agent.state._replace(parameters=parameters, optimiser=optimiser.init(parameters))
     rows = [[*s, a, r, *following, end, 1, 1, 1] for s, a, r, following, end in TRANSITIONS]
     sample = Sample(np.array(rows, np.float32), None, None)
     seen, mask = np.ones((1, 2), np.float32), np.ones((1, ACTIONS), bool)

@@ -23,11 +23,11 @@ def tiny(world=None, **changes):
 
 
 def shapes(agent):
-    return [leaf.shape for leaf in agent._planned.parameters]
+    return [leaf.shape for leaf in agent.loop.plan.state.parameters]
 
 
 def parameters(agent):
-    return [np.asarray(leaf) for leaf in agent._state.parameters]
+    return [np.asarray(leaf) for leaf in agent.state.parameters]
 
 
 def learned(agent, frames):
@@ -135,16 +135,16 @@ def test_unshared_horizons_share_no_parameter():
     assert shapes(agent) == [(3, 1, 5), (3, 5), (3, 5, 2), (3, 2)]
     before = agent.values([1.0])
     for i in range(4):
-        disturbed = list(agent._state.parameters)
+        disturbed = list(agent.state.parameters)
         disturbed[i] = disturbed[i].at[1].add(0.5)
         other = tiny(hidden=(5,), unshared=True)
-        other._state = other._state._replace(parameters=tuple(disturbed))
+        other.state = other.state._replace(parameters=tuple(disturbed))
         changed = (other.values([1.0]) != before).any(axis=0)
         assert changed.tolist() == [False, True, False]
     shared = tiny(hidden=(5,))
     before = shared.values([1.0])
-    weight, *others = shared._state.parameters
-    shared._state = shared._state._replace(parameters=(weight * 2, *others))
+    weight, *others = shared.state.parameters
+    shared.state = shared.state._replace(parameters=(weight * 2, *others))
     assert (shared.values([1.0]) != before).all()
 
 
@@ -163,7 +163,7 @@ def test_optimiser_and_learning_rate_give_the_first_step(optimiser, step, rate):
     world = Scripted(length=10**6, reward=1e5)
     agent = with_values(tiny(world, optimiser=optimiser, learning_rate=rate), np.zeros((2, 3)))
     weights, biases = learned(agent, 1)
-    taken = weights[0].reshape(2, 3)[int(agent.replay.fields.actions[0])]
+    taken = weights[0].reshape(2, 3)[int(agent.experience.fields.actions[0])]
     np.testing.assert_allclose(taken, [rate * step] * 3, rtol=1e-4)
     assert np.count_nonzero(weights) == np.count_nonzero(biases) == 3
 
@@ -174,7 +174,7 @@ def gradients(**changes):
     agent = with_values(tiny(world, optimiser="rmsprop-torch", **changes), np.zeros((2, 3)))
     agent.learn(1)
     # The rewards are positive and the values 0, so that every slope is negative or 0.
-    squares = jax.tree.leaves(agent._state.optimiser)
+    squares = jax.tree.leaves(agent.state.optimiser)
     return -(np.concatenate([np.ravel(leaf) for leaf in squares]) ** 0.5) * 10
 
 
@@ -206,22 +206,22 @@ def test_a_horizon_without_weight_in_the_loss_does_not_move():
 def test_replay_size_is_reached_and_then_the_oldest_go():
     agent = tiny(Scripted(length=10**6, reward=np.arange(100)), replay_size=5, learning_starts=99)
     agent.learn(4)
-    assert len(agent.replay) == 4
+    assert len(agent.experience) == 4
     agent.learn(4)
-    assert len(agent.replay) == 5
-    assert agent.replay.fields.rewards[:, 0].tolist() == [5, 6, 7, 3, 4]
+    assert len(agent.experience) == 5
+    assert agent.experience.fields.rewards[:, 0].tolist() == [5, 6, 7, 3, 4]
 
 
 def spy_on_samples(agent):
     """The rewards of every batch that is drawn from now on."""
-    drawn, sample = [], agent.replay.sample
+    drawn, sample = [], agent.experience.sample
 
     def remember(size, rng):
         found = sample(size, rng)
-        drawn.append(agent.replay.layout.unpack(found).rewards[:, 0].tolist())
+        drawn.append(agent.experience.layout.unpack(found).rewards[:, 0].tolist())
         return found
 
-    agent.replay.sample = remember
+    agent.experience.sample = remember
     return drawn
 
 
@@ -257,7 +257,7 @@ def test_n_envs_counts_the_frames_of_all():
     agent = DFHQ("CartPole-v1", n_envs=3, learning_starts=7, train_freq=2, **options)
     assert len(agent.environments) == 3
     agent.learn(12)
-    assert agent.frames == len(agent.replay) == 12
+    assert agent.frames == len(agent.experience) == 12
     # After 9 and 12 frames; the multiples of 2 since the frames before are 8, and 10 and 12.
     assert agent.updates == 1 + 2
 
@@ -270,10 +270,10 @@ def test_a_target_network_is_copied_exactly_at_multiples_and_stale_between():
         assert agent.updates == update
         if update % 5 == 0:
             copy = parameters(agent)
-        for kept, now, new in zip(copy, agent._state.target, parameters(agent), strict=True):
+        for kept, now, new in zip(copy, agent.state.target, parameters(agent), strict=True):
             np.testing.assert_array_equal(now, kept)
             assert update % 5 == 0 or not np.array_equal(now, new)
-    assert tiny(target_update_interval=1)._state.target is None
+    assert tiny(target_update_interval=1).state.target is None
 
 
 def test_double_chooses_by_one_network_and_values_by_the_other():
@@ -307,7 +307,7 @@ def test_actions_are_random_as_often_as_epsilon_says():
         replay_size=2000,
     )
     with_values(agent, [[0, 0, 1], [0, 0, 0]]).learn(1400)
-    explored = agent.replay.fields.actions[:1400] == 1
+    explored = agent.experience.fields.actions[:1400] == 1
     # Half of the random ones: 1000 frames at 1/2 on average, of which a half; 4 deviations.
     assert abs(explored[:1000].sum() - 250) < 4 * np.sqrt(250)
     assert explored[:500].sum() > explored[500:1000].sum() + 50
@@ -331,14 +331,14 @@ def test_acting_chooses_what_is_maximised(acting, expected):
     step = next(agent.episode(world))
     assert step.action == expected
     agent.learn(3)
-    assert agent.replay.fields.actions[:3].tolist() == [expected] * 3
+    assert agent.experience.fields.actions[:3].tolist() == [expected] * 3
 
 
 def test_max_episode_frames_cuts_and_still_bootstraps():
     agent = tiny(max_episode_frames=3, learning_starts=10**6)
     agent.learn(10)
     assert agent.episodes == 3
-    assert not agent.replay.fields.terminated.any()
+    assert not agent.experience.fields.terminated.any()
     # Every transition is the last of its episode; a termination would leave the reward alone.
     cut = with_values(tiny(max_episode_frames=1, discount=1.0), [[10, 20, 30], [0, 0, 0]])
     np.testing.assert_allclose(first_targets(cut), [1, 11, 21])
@@ -394,7 +394,7 @@ def test_seeds_differ_in_exploration():
     for seed in (1, 1, 2):
         agent = seeded(seed, learning_starts=10**6, epsilon_final=1.0)
         agent.learn(40)
-        actions.append(agent.replay.fields.actions[:40].tolist())
+        actions.append(agent.experience.fields.actions[:40].tolist())
     assert actions[0] == actions[1] != actions[2]
 
 

@@ -24,7 +24,10 @@ def real(name: str, value: Any, minimum: float = -math.inf, maximum: float = mat
     """Return `value` as a finite float within [minimum, maximum]."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number) or not minimum <= number <= maximum:
         limits = []
         if minimum > -math.inf:
@@ -34,6 +37,13 @@ def real(name: str, value: Any, minimum: float = -math.inf, maximum: float = mat
         expected = " and ".join(["finite", *limits])
         raise ValueError(f"{name} must be {expected}, got {value!r}")
     return number
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Return `value`, which must be True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
 
 
 def positive(name: str, value: Any) -> float:

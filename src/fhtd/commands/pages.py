@@ -81,6 +81,10 @@ class Watch:
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """Folder of the training run."""
+    environment: str | None = None
+    """Only where the run's environment is MODULE:ID, which is not taken from a file."""
+    algorithm: str | None = None
+    """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
     out: Path | None = None
     """File to write; default: episode.html in the folder."""
     predictor: Path | None = None
@@ -108,7 +112,7 @@ def watch(arguments: list[str]) -> None:
     # First, as it says how to run without a window.
     from fhtd.commands import train as deep_commands
     from fhtd.deep import DFHTD, use_one_thread
-    from fhtd.deep import run as training
+    from fhtd.deep import run as runs
     from fhtd.pages.episode import watch as build
 
     assert deep_commands
@@ -116,10 +120,11 @@ def watch(arguments: list[str]) -> None:
     if parsed.cumulants is not None and parsed.predictor is None:
         raise UserError("--cumulants are those of a --predictor: give its file too")
     signals = None if parsed.cumulants is None else _imported(parsed.cumulants)
-    request = training.read_request(parsed.folder)
-    environment = training.make_environment(request, render_mode="rgb_array")
+    typed = {"environment": parsed.environment, "algorithm": parsed.algorithm}
+    request = runs.read_request(parsed.folder, **typed)
+    environment = request.make_environment(render_mode="rgb_array")
     try:
-        agent = training.load_agent(parsed.folder)
+        agent = runs.load_agent(parsed.folder, **typed)
         predictors = []
         if parsed.predictor is not None:
             predictors.append(

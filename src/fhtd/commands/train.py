@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
@@ -29,9 +29,9 @@ class Options:
     environment_options: tuple[str, ...] = ()
     """Options of the environment as NAME=VALUE, such as is_slippery=False."""
     resume: Path | None = None
-    """Continue the run in this folder; nothing else may be given but --tensorboard."""
-    algorithm: Literal["dfhq", "dqn"] = "dfhq"
-    """Deep fixed-horizon Q-learning, or deep Q-learning."""
+    """Continue the run in this folder; its settings are taken from there."""
+    algorithm: str = "dfhq"
+    """dfhq (deep fixed-horizon Q-learning), dqn, or MODULE:CLASS of an agent of your own."""
     frames: int = 500_000
     """Frames to train for (paper: 500,000)."""
     seed: int = 0
@@ -39,7 +39,7 @@ class Options:
     out: Path | None = None
     """Folder of the run; default: runs/<algorithm>-<environment>-<seed>."""
     checkpoint_every: int = 10_000
-    """Frames between checkpoints, each taken at the end of an episode."""
+    """Frames between checkpoints."""
     log_every: int = 10
     """Episodes between lines of progress.csv."""
     tensorboard: bool = False
@@ -52,6 +52,10 @@ class Evaluate:
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Folder of the run."""
+    environment: str | None = None
+    """Only where the run's environment is MODULE:ID, which is not taken from a file."""
+    algorithm: str | None = None
+    """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
     episodes: int = 30
     """Episodes to run."""
     epsilon: float = 0.05
@@ -66,6 +70,10 @@ class Record:
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Folder of the run."""
+    environment: str | None = None
+    """Only where the run's environment is MODULE:ID, which is not taken from a file."""
+    algorithm: str | None = None
+    """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
     out: Path | None = None
     """File to write; default: episode.gif in the folder."""
     epsilon: float = 0.05
@@ -80,59 +88,107 @@ class Record:
 
 def train(arguments: list[str]) -> None:
     """Train an agent in a folder, or go on with one."""
-    from fhtd.deep import Settings, use_one_thread
-    from fhtd.deep import run as training
+    from fhtd.deep import run as runs
+    from fhtd.deep import use_one_thread
+    from fhtd.deep.settings import to_json
 
-    kind = dataclasses.make_dataclass(
+    name = _value_of("--algorithm", arguments)
+    kind = runs.algorithm(name or "dfhq")
+    asked = dataclasses.make_dataclass(
         "Train",
         [
             ("options", Annotated[Options, tyro.conf.arg(name="")]),
-            ("settings", Annotated[Settings, tyro.conf.arg(name="")]),
+            ("settings", Annotated[kind.settings_type, tyro.conf.arg(name="")]),
         ],
         frozen=True,
     )
-    kind.__doc__ = "Train a deep agent on any Gymnasium environment with discrete actions."
-    parsed = parse(kind, "fhtd train", arguments)
+    asked.__doc__ = (
+        "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
+        f"These are the settings of {kind.__name__}; --algorithm NAME --help shows another's."
+    )
+    parsed = parse(asked, "fhtd train", arguments)
     use_one_thread()
     options: Options = parsed.options
     if options.resume is not None:
         allowed = dataclasses.replace(
-            Options(), resume=options.resume, tensorboard=options.tensorboard
+            Options(),
+            resume=options.resume,
+            tensorboard=options.tensorboard,
+            environment=options.environment,
+            algorithm=options.algorithm,
         )
-        if options != allowed or parsed.settings != Settings():
+        if options != allowed or parsed.settings != kind.settings_type():
             raise ValueError("--resume takes all settings from the folder: give no others")
-        run = training.resume(options.resume)
+        run = runs.resume(options.resume, environment=options.environment, algorithm=name)
         print(f"resuming {options.resume} at frame {run.agent.frames} of {run.request.frames}")
     else:
         if options.environment is None:
             raise ValueError("name an environment, such as CartPole-v1, or a folder to --resume")
         folder = options.out
         if folder is None:
-            name = options.environment.replace("/", "-")
-            folder = Path("runs") / f"{options.algorithm}-{name}-{options.seed}"
-        if (folder / "agent.npz").exists():
-            print(f"{folder} is finished: see {folder / 'episodes.csv'}, or fhtd evaluate {folder}")
-            return
-        settings = _changed(parsed.settings)
-        request = training.Request(
+            words = (options.algorithm, options.environment, str(options.seed))
+            folder = Path("runs") / "-".join(words).replace("/", "-").replace(":", "-")
+        request = runs.Request(
             options.environment,
             options.algorithm,
             options.frames,
             options.seed,
-            settings,
+            to_json(parsed.settings, changed=True),
             _environment_options(options.environment_options),
             options.checkpoint_every,
             options.log_every,
         )
-        run = training.start(request, folder)
+        if (folder / runs.FINISHED).exists():
+            _say_finished(runs.read_request(folder, **_typed(request)), request, folder)
+            return
+        run = runs.start(request, folder)
     if options.tensorboard:
         run.use_tensorboard()
-    with _progress(run.agent.frames, run.request.frames) as advance:
-        agent = run.train(advance)
+    stop = runs.Stop()
+    try:
+        with runs.signals_kept(stop), _progress(run.agent.frames, run.request.frames) as advance:
+            agent = run.train(advance, stop)
+    except runs.Interrupted as end:
+        frame = run.agent.frames
+        again = f"fhtd train --resume {run.folder}"
+        if ":" in run.request.algorithm:
+            again += f" --algorithm {run.request.algorithm}"
+        if ":" in run.request.environment:
+            again += f" {run.request.environment}"
+        print(f"fhtd: stopped at frame {frame}; go on with: {again}", file=sys.stderr)
+        sys.exit(128 + end.number)
     if agent.divergence is not None:
         frame, horizon = agent.divergence
         print(f"diverged: the loss of horizon {horizon:g} left all bounds at frame {frame}")
     print(f"trained {agent.frames} frames, {agent.episodes} episodes: {run.folder / 'agent.npz'}")
+
+
+def _typed(request: Any) -> dict[str, str]:
+    """Names that a user has typed, where they stand for modules."""
+    found = {"environment": request.environment, "algorithm": request.algorithm}
+    return {name: value for name, value in found.items() if ":" in value}
+
+
+def _say_finished(kept: Any, asked: Any, folder: Path) -> None:
+    """The same request is done already; another one must not seem to be."""
+    for field in dataclasses.fields(kept):
+        was, wanted = getattr(kept, field.name), getattr(asked, field.name)
+        if was != wanted:
+            raise ValueError(
+                f"{folder} holds a finished run with {field.name} {was!r}, not {wanted!r}: "
+                "give another --out"
+            )
+    print(f"{folder} is finished: see {folder / 'episodes.csv'}, or fhtd evaluate {folder}")
+
+
+def _value_of(flag: str, arguments: list[str]) -> str | None:
+    """What is given for a flag, as `--flag value` or `--flag=value`."""
+    for i, argument in enumerate(arguments):
+        if argument == flag and i + 1 < len(arguments):
+            return arguments[i + 1]
+        if argument.startswith(f"{flag}="):
+            return argument.partition("=")[2]
+    return None
 
 
 def _environment_options(given: tuple[str, ...]) -> dict[str, Any]:
@@ -149,16 +205,6 @@ def _environment_options(given: tuple[str, ...]) -> dict[str, Any]:
         if not isinstance(found[name], bool | int | float | str | list | None):
             raise ValueError(f"environment_options must be plain values, got {pair!r}")
     return found
-
-
-def _changed(settings: Any) -> dict[str, Any]:
-    """Only what differs from the defaults, so that DQN is not given a horizon unasked."""
-    default = type(settings)()
-    return {
-        field.name: getattr(settings, field.name)
-        for field in dataclasses.fields(settings)
-        if getattr(settings, field.name) != getattr(default, field.name)
-    }
 
 
 @contextmanager
@@ -178,13 +224,15 @@ def _progress(done: int, total: int) -> Iterator[Any]:
 def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
     parsed = parse(Evaluate, "fhtd evaluate", arguments)
-    from fhtd.deep import run as training
+    from fhtd.deep import run as runs
     from fhtd.deep import use_one_thread
     from fhtd.statistics import Interval
 
     use_one_thread()
     checks.integer("episodes", parsed.episodes, 1)
-    agent = training.load_agent(parsed.folder)
+    agent = runs.load_agent(
+        parsed.folder, environment=parsed.environment, algorithm=parsed.algorithm
+    )
     returns = agent.evaluate(parsed.episodes, epsilon=parsed.epsilon, seed=parsed.seed)
     print(
         f"mean return {Interval.of(returns)} over {parsed.episodes} episodes "
@@ -195,16 +243,17 @@ def evaluate(arguments: list[str]) -> None:
 def record(arguments: list[str]) -> None:
     """Write an animation of one episode."""
     parsed = parse(Record, "fhtd record", arguments)
-    from fhtd.deep import run as training
+    from fhtd.deep import run as runs
     from fhtd.deep import use_one_thread
     from fhtd.pages.gif import record_episode
 
     use_one_thread()
     checks.integer("frame_rate", parsed.frame_rate, 1)
     checks.integer("every", parsed.every, 1)
-    request = training.read_request(parsed.folder)
-    agent = training.load_agent(parsed.folder)
-    environment = training.make_environment(request, render_mode="rgb_array")
+    typed = {"environment": parsed.environment, "algorithm": parsed.algorithm}
+    request = runs.read_request(parsed.folder, **typed)
+    agent = runs.load_agent(parsed.folder, **typed)
+    environment = request.make_environment(render_mode="rgb_array")
     path = parsed.folder / "episode.gif" if parsed.out is None else parsed.out
     try:
         steps = record_episode(

@@ -1,59 +1,44 @@
-"""Environments made, and the episodes that agents live through in them."""
+"""Looking at a trained agent: episodes as they happen."""
 
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from fhtd import checks
+
+if TYPE_CHECKING:
+    from fhtd.deep.agent import Agent
 
 
 class Step(NamedTuple):
     """One step of an episode: what was seen, expected, done and received."""
 
     observation: Any
-    #: (actions, horizons).
-    values: npt.NDArray[np.float32]
-    action: int
+    #: (actions, horizons), or (1, horizons) where a policy decides.
+    values: npt.NDArray[Any]
+    action: Any
     reward: float
     terminated: bool
 
 
-class Episode:
-    """The episode under way."""
-
-    def __init__(self, observation: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> None:
-        self.observation = observation
-        self.mask = mask
-        self.greedy = 0
-        self.total = 0.0
-        self.length = 0
-
-
-def random_action(rng: np.random.Generator, mask: npt.NDArray[np.bool_]) -> int:
-    """One of the permitted actions, each as likely as the others."""
-    permitted = np.flatnonzero(mask)
-    return int(permitted[rng.integers(len(permitted))])
-
-
-def make(environment: Any) -> Any:
-    """An environment by its id; one that is given is taken as it is."""
-    if isinstance(environment, str):
-        import gymnasium
-
-        try:
-            return gymnasium.make(environment)
-        except (gymnasium.error.Error, ImportError) as error:
-            raise ValueError(f"environment {environment!r} cannot be made: {error}") from None
-    if not hasattr(environment, "step") or not hasattr(environment, "observation_space"):
-        raise TypeError(
-            f"environment must be a Gymnasium environment or its id, got {environment!r}"
+def steps(agent: "Agent[Any]", environment: Any, epsilon: float, seed: int) -> Iterator[Step]:
+    """The steps of one episode, acting greedily but for `epsilon`."""
+    epsilon = checks.real("epsilon", epsilon, 0, 1)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+    raw, info = environment.reset(seed=int(rng.integers(2**31)))
+    limit = agent.settings.max_episode_frames
+    for length in itertools.count(1):
+        observation = agent.observations.receive(raw)
+        mask = agent.actions.mask_of(info)
+        values, action = agent.expect(observation, mask)
+        if rng.random() < epsilon:
+            action = agent.actions.random(rng, mask)
+        raw, reward, terminated, truncated, info = environment.step(
+            agent.actions.to_environment(action)
         )
-    return environment
-
-
-def another(environment: Any) -> Any:
-    """A second environment like this one."""
-    if getattr(environment, "spec", None) is None:
-        raise ValueError("environment has no spec to make another from: give one to evaluate in")
-    import gymnasium
-
-    return gymnasium.make(environment.spec)
+        yield Step(observation, values, action, float(reward), bool(terminated))
+        if terminated or truncated or length == limit:
+            return

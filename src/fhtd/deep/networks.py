@@ -179,6 +179,11 @@ def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]]
     return tuple(leaves), lambda leaves: eqx.combine(jax.tree.unflatten(tree, leaves), structure)
 
 
+def structure(make: Callable[[], Any]) -> Callable[[tuple[Array, ...]], Any]:
+    """What makes the network of its arrays, without making the arrays."""
+    return split(eqx.filter_eval_shape(make))[1]
+
+
 def check_room(planned: Any) -> None:
     """Refuse a network and its optimiser, given as shapes, that would not fit into memory."""
     leaves = jax.tree.leaves(planned)

@@ -1,33 +1,139 @@
-"""Training runs in folders: settings, logs and checkpoints, resumable to the bit.
+"""The one run machine: an agent in a folder, with checkpoints, logs and exact resume.
 
     <folder>/run.json          what was asked for
     <folder>/episodes.csv      every episode: number, last frame, return, length
     <folder>/progress.csv      every few episodes, under Stable-Baselines3's tags
-    <folder>/checkpoint.npz    everything, at the end of an episode
+    <folder>/checkpoint.npz    everything, at any frame; the one before is kept as .previous
     <folder>/agent.npz         the finished agent
 
 Logs hold no clock times, so that a run that was killed and resumed leaves the same bytes.
 """
 
-import csv
-import io
+import importlib
 import json
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, Protocol
 
 from fhtd import checks
-from fhtd.deep import DFHQ, DQN
-from fhtd.deep.agent import DeepAgent
+from fhtd.deep.agent import Agent
+from fhtd.deep.agents.dfhq import DFHQ
+from fhtd.deep.agents.dqn import DQN
+from fhtd.deep.logs import Tables
+from fhtd.deep.settings import from_json
+from fhtd.envs.making import make
 from fhtd.files import write_atomically
 from fhtd.provenance import versions
 
 FORMAT = 1
-ALGORITHMS: dict[str, type[DeepAgent]] = {"dfhq": DFHQ, "dqn": DQN}
+#: Agents that commands know by a short name; any other is named as MODULE:CLASS.
+ALGORITHMS: dict[str, type[Agent[Any]]] = {"dfhq": DFHQ, "dqn": DQN}
+CHECKPOINT = "checkpoint.npz"
+FINISHED = "agent.npz"
+
+
+class Log(Protocol):
+    """What keeps the story of a run."""
+
+    def episode(self, agent: Any, episode: dict[str, float]) -> None:
+        """An episode has ended."""
+
+    def keep(self) -> None:
+        """A checkpoint is about to be written: what happened so far must be on disk."""
+
+    def rewind(self, agent: Any) -> None:
+        """Drop what came after the agent's checkpoint; refuse a log that lacks what was before."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was asked to stop, and has written down where it is."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        self.number = number
+
+
+@dataclass
+class Stop:
+    """Whether somebody has asked for an end: the signal's number."""
+
+    number: int | None = None
+
+
+@contextmanager
+def signals_kept(stop: Stop) -> Iterator[None]:
+    """Ctrl-C and SIGTERM only set `stop`; a second one ends at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def note(number: int, frame: Any) -> None:
+        if stop.number is not None:
+            raise Interrupted(number)
+        stop.number = number
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def train(
+    agent: Agent[Any],
+    frames: int,
+    folder: Path,
+    log: Log,
+    *,
+    checkpoint_every: int,
+    advance: Callable[[int], None] = lambda frames: None,
+    saved: Callable[[], None] = lambda: None,
+    stop: Stop | None = None,
+) -> None:
+    """Train to `frames` with checkpoints; on `stop`, write one more and raise Interrupted."""
+    stop = stop or Stop()
+    marked = agent.frames // checkpoint_every
+
+    def save() -> None:
+        log.keep()
+        agent.save(folder / CHECKPOINT)
+        saved()
+
+    if agent.frames >= frames:
+        return
+    for finished in agent.rounds(frames - agent.frames):
+        for episode in finished:
+            log.episode(agent, episode)
+        if stop.number is not None:
+            save()
+            raise Interrupted(stop.number)
+        if agent.frames // checkpoint_every > marked:
+            marked = agent.frames // checkpoint_every
+            save()
+        if finished:
+            advance(agent.frames)
+    log.keep()
+
+
+def newest(
+    kind: type[Agent[Any]], folder: Path, make_environment: Callable[[], Any]
+) -> Agent[Any] | None:
+    """From the newest checkpoint that can be read; None where there is none at all."""
+    problem: ValueError | None = None
+    for path in (folder / CHECKPOINT, folder / f"{CHECKPOINT}.previous"):
+        if path.exists():
+            try:
+                return kind.load(path, make_environment())
+            except ValueError as error:
+                problem = problem or error
+    if problem is not None:
+        raise problem
+    return None
 
 
 @dataclass(frozen=True)
@@ -35,21 +141,57 @@ class Request:
     """What a training run is."""
 
     environment: str
-    algorithm: Literal["dfhq", "dqn"]
+    algorithm: str
     frames: int
     seed: int
-    settings: dict[str, Any]
-    environment_options: dict[str, Any]
+    #: What differs from the defaults.
+    settings: dict[str, Any] = field(default_factory=dict)
+    environment_options: dict[str, Any] = field(default_factory=dict)
     checkpoint_every: int = 10_000
     log_every: int = 10
 
     def __post_init__(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be dfhq or dqn, got {self.algorithm!r}")
-        checks.integer("frames", self.frames, 1)
+        for name in ("environment", "algorithm"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a name, got {getattr(self, name)!r}")
+        for name in ("settings", "environment_options"):
+            if not isinstance(getattr(self, name), dict):
+                raise TypeError(f"{name} must be a dictionary, got {getattr(self, name)!r}")
+        checks.integer("frames", self.frames, 1, 2**53)
         checks.integer("seed", self.seed, 0)
         checks.integer("checkpoint_every", self.checkpoint_every, 1)
         checks.integer("log_every", self.log_every, 1)
+
+    @property
+    def kind(self) -> type[Agent[Any]]:
+        """The agent's class; one of the user's own is imported by its name."""
+        return algorithm(self.algorithm)
+
+    def make_environment(self, **options: Any) -> Any:
+        """The environment of the run."""
+        return make(self.environment, **(self.environment_options | options))
+
+    def build(self) -> Agent[Any]:
+        """A new agent."""
+        settings = from_json(self.kind.settings_type, self.settings)
+        return self.kind(self.make_environment(), seed=self.seed, settings=settings)
+
+
+def algorithm(name: str) -> type[Agent[Any]]:
+    """By its short name, or as MODULE:CLASS."""
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    module, colon, attribute = name.partition(":")
+    known = f"{', '.join(ALGORITHMS)}, or MODULE:CLASS of your own"
+    if not colon:
+        raise ValueError(f"algorithm must be one of {known}, got {name!r}")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"algorithm {name!r} cannot be imported: {error}") from None
+    if not isinstance(found, type) or not issubclass(found, Agent):
+        raise ValueError(f"algorithm {name!r} is not a fhtd.deep.Agent")
+    return found
 
 
 def start(request: Request, folder: Path) -> "Run":
@@ -59,188 +201,111 @@ def start(request: Request, folder: Path) -> "Run":
         raise ValueError(
             f"{folder} is not empty: give another --out, or continue with --resume {folder}"
         )
-    run = Run(request, folder, build(request))
-    content = {"format": FORMAT, "versions": versions(), **request.__dict__}
+    run = Run(request, folder, request.build())
+    content = {"format": FORMAT, "versions": versions(), **asdict(request)}
     write_atomically(folder / "run.json", (json.dumps(content, indent=2) + "\n").encode())
     return run
 
 
-def resume(folder: Path) -> "Run":
-    """Continue from the last checkpoint, or from the beginning where there is none yet."""
-    request = read_request(folder)
-    if (folder / "agent.npz").exists():
+def resume(folder: Path, **typed: str | None) -> "Run":
+    """Continue from the last checkpoint, or from the beginning where there is none yet.
+
+    `typed` are an environment and an algorithm that the user has named, see `read_request`.
+    """
+    request = read_request(folder, **typed)
+    if (folder / FINISHED).exists():
         raise ValueError(f"{folder} is finished after {request.frames} frames: nothing to resume")
     agent = _last_good(request, folder)
     run = Run(request, folder, agent)
-    run.drop_rows_after(agent.frames)
+    run.log.rewind(agent)
     return run
 
 
-def build(request: Request) -> DeepAgent:
-    """A new agent for a request."""
-    kind: Any = ALGORITHMS[request.algorithm]
-    agent: DeepAgent = kind(make_environment(request), seed=request.seed, **request.settings)
-    return agent
+def read_request(
+    folder: Path, *, environment: str | None = None, algorithm: str | None = None
+) -> Request:
+    """What a folder's run is.
 
-
-def make_environment(request: Request, **options: Any) -> Any:
-    """The environment of a run."""
-    import gymnasium
-
-    import fhtd.envs
-
-    assert fhtd.envs
-    try:
-        return gymnasium.make(request.environment, **(request.environment_options | options))
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
-        raise ValueError(f"environment {request.environment!r} cannot be made: {error}") from None
-
-
-def read_request(folder: Path) -> Request:
-    """What a folder's run is."""
+    Names that would import a module (`module:Name`) are not taken from a file: the user has to type
+    them, as `environment` and `algorithm`.
+    """
     path = folder / "run.json"
-    if not path.exists():
+    if not path.is_file():
         raise ValueError(f"{folder} holds no training run: there is no run.json")
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_bytes())
         if content.pop("format") != FORMAT:
             raise ValueError("another format")
         content.pop("versions")
-        content["settings"] = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in content["settings"].items()
-        }
-        return Request(**content)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        known = {one.name for one in fields(Request)}
+        if not set(content) <= known:
+            raise ValueError(f"{sorted(set(content) - known)[0]} is not part of a request")
+        request = Request(**content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
+    for name, typed in (("environment", environment), ("algorithm", algorithm)):
+        kept = getattr(request, name)
+        if ":" in kept and typed != kept:
+            raise ValueError(
+                f"{path} names the {name} {kept}, which is imported from a module: "
+                f"type it yourself, --{name} {kept}"
+            )
+        if typed is not None and typed != kept:
+            raise ValueError(f"{path} has the {name} {kept}, not {typed}")
+    return request
 
 
-def load_agent(folder: Path) -> DeepAgent:
+def load_agent(folder: Path, **typed: str | None) -> Agent[Any]:
     """The finished agent of a run, or its last checkpoint."""
-    request = read_request(folder)
-    finished = folder / "agent.npz"
-    if finished.exists():
-        return ALGORITHMS[request.algorithm].load(finished, make_environment(request))
+    request = read_request(folder, **typed)
+    if (folder / FINISHED).exists():
+        return _agreeing(
+            request, folder, request.kind.load(folder / FINISHED, request.make_environment())
+        )
     return _last_good(request, folder)
 
 
-def _last_good(request: Request, folder: Path) -> DeepAgent:
+def _last_good(request: Request, folder: Path) -> Agent[Any]:
     """From the newest checkpoint that can be read; a new agent where none was written yet."""
-    kind = ALGORITHMS[request.algorithm]
-    paths = [folder / "checkpoint.npz", folder / "checkpoint.npz.previous"]
-    problem: ValueError | None = None
-    for path in paths:
-        if path.exists():
-            try:
-                return kind.load(path, make_environment(request))
-            except ValueError as error:
-                problem = problem or error
-    if problem is not None:
-        raise problem
-    return build(request)
+    found = newest(request.kind, folder, request.make_environment)
+    return request.build() if found is None else _agreeing(request, folder, found)
+
+
+def _agreeing(request: Request, folder: Path, agent: Agent[Any]) -> Agent[Any]:
+    """Refuse a checkpoint of another run than the one that was asked for."""
+    asked = from_json(request.kind.settings_type, request.settings)
+    if agent.settings != asked or agent.seed != request.seed:
+        raise ValueError(f"{folder / 'run.json'} does not say what the checkpoint beside it says")
+    return agent
 
 
 class Run:
     """A run under way."""
 
-    def __init__(self, request: Request, folder: Path, agent: DeepAgent) -> None:
+    def __init__(self, request: Request, folder: Path, agent: Agent[Any]) -> None:
         self.request, self.folder, self.agent = request, folder, agent
-        self._recent: deque[tuple[float, float]] = deque(maxlen=100)
-        self._board: Any = None
+        self.log = Tables(folder, request.log_every)
 
     def use_tensorboard(self) -> None:
         """Write TensorBoard events beside the tables."""
-        try:
-            from tensorboard.summary import Writer
-        except ImportError:
-            raise ValueError("tensorboard is not installed: pip install 'fhtd[deep]'") from None
-        self._board = Writer(str(self.folder / "tensorboard"))
+        self.log.use_tensorboard()
 
-    def drop_rows_after(self, frame: int) -> None:
-        """Take back what the logs say of frames that will be run again."""
-        for name, column in (("episodes.csv", "frame"), ("progress.csv", "time/total_timesteps")):
-            path = self.folder / name
-            if path.exists():
-                with open(path, newline="") as file:
-                    rows = list(csv.DictReader(file))
-                # A row cut off by a crash lacks its last fields.
-                kept = [r for r in rows if None not in r.values() and int(r[column]) <= frame]
-                write_atomically(path, _table(kept) if kept else b"")
-        path = self.folder / "episodes.csv"
-        if path.exists():
-            with open(path, newline="") as file:
-                for row in csv.DictReader(file):
-                    self._recent.append((float(row["return"]), float(row["length"])))
-
-    def train(self, advance: Callable[[int], None] = lambda frames: None) -> DeepAgent:
+    def train(
+        self,
+        advance: Callable[[int], None] = lambda frames: None,
+        stop: Stop | None = None,
+    ) -> Agent[Any]:
         """Train to the end; `advance` is told the frames done after each episode."""
-        agent, request = self.agent, self.request
-        marked = agent.frames // request.checkpoint_every
-
-        def after(_: Any, episode: dict[str, float]) -> None:
-            nonlocal marked
-            self._log(episode)
-            advance(agent.frames)
-            if agent.frames // request.checkpoint_every > marked:
-                marked = agent.frames // request.checkpoint_every
-                agent.save(self.folder / "checkpoint.npz")
-
-        if agent.frames < request.frames:
-            agent.learn(request.frames - agent.frames, callback=after)
-        agent.save(self.folder / "agent.npz")
-        if self._board is not None:
-            self._board.close()
-        return agent
-
-    def _log(self, episode: dict[str, float]) -> None:
-        agent = self.agent
-        self._recent.append((episode["return"], episode["length"]))
-        _append(
-            self.folder / "episodes.csv",
-            {
-                "episode": agent.episodes,
-                "frame": agent.frames,
-                "return": episode["return"],
-                "length": int(episode["length"]),
-            },
+        request = self.request
+        train(
+            self.agent,
+            request.frames,
+            self.folder,
+            self.log,
+            checkpoint_every=request.checkpoint_every,
+            advance=advance,
+            stop=stop,
         )
-        if agent.episodes % self.request.log_every:
-            return
-        recent = np.array(self._recent)
-        statistics = agent.take_statistics()
-        row: dict[str, Any] = {
-            "time/total_timesteps": agent.frames,
-            "time/episodes": agent.episodes,
-            "rollout/ep_rew_mean": float(recent[:, 0].mean()),
-            "rollout/ep_len_mean": float(recent[:, 1].mean()),
-            "rollout/exploration_rate": agent.epsilon,
-            "train/n_updates": agent.updates,
-            "train/learning_rate": agent.settings.learning_rate,
-            "train/loss": float(statistics["loss"].mean()),
-        }
-        for name, values in statistics.items():
-            for horizon, value in zip(agent.horizons, values, strict=True):
-                row[f"train/{name}_h{horizon:g}"] = float(value)
-        _append(self.folder / "progress.csv", row)
-        if self._board is not None:
-            for tag, value in row.items():
-                self._board.add_scalar(tag, value, agent.frames)
-            self._board.flush()
-
-
-def _append(path: Path, row: dict[str, Any]) -> None:
-    """Add a line, with the names above the first."""
-    begun = path.exists() and path.stat().st_size > 0
-    with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, row, lineterminator="\n")
-        if not begun:
-            writer.writeheader()
-        writer.writerow(row)
-
-
-def _table(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
+        self.agent.save(self.folder / FINISHED)
+        self.log.close()
+        return self.agent

@@ -1,42 +1,91 @@
-"""What can be chosen about a deep agent; the paper's choices are the defaults."""
+"""What can be chosen about a deep agent; the paper's choices are the defaults.
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+Every algorithm has a dataclass of its own, made of the parts here: a setting that it does not have
+cannot be given to it. The same fields are keywords in Python, flags of `fhtd train` and entries of
+files. The `Options` beside each dataclass are the same fields again, for editors and type checkers;
+a test holds the two together.
+"""
 
-import numpy as np
-import numpy.typing as npt
+import difflib
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from fhtd import checks
 from fhtd.deep.networks import Initialisation
 from fhtd.deep.optimisers import Name as Optimiser
 
+#: More than anyone trains; a slip of the keyboard, or a hostile file, is refused at once.
+MOST_HORIZONS = 2**16
+_MOST_IN_BATCH = 2**16
+_MOST_STEPS = 2**10
+_MOST_FRAMES = 2**53
 
-@dataclass(frozen=True)
+OnDivergence = Literal["stop", "record"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings of DFHQ and DQN (paper: section on deep control, and the appendix's table)."""
+    """What every deep agent has."""
 
-    horizon: int = 64
-    """Final horizon H of DFHQ (paper: 64)."""
     discount: float = 0.99
     """Discount rate gamma (paper: 0.99 and 1)."""
-    n_step: int = 1
-    """Rewards summed before bootstrapping; with n > 1 only every n-th horizon is learned."""
-    horizons: tuple[int, ...] | None = None
-    """Which horizons to learn: any ascending set that is closed under the backup."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers (paper: two of 256)."""
     initialisation: Initialisation = "glorot"
     """First weights: Glorot uniform with zero biases, or PyTorch's default."""
-    unshared: bool = False
-    """Give every horizon a network of its own, as the theory assumes."""
     optimiser: Optimiser = "rmsprop-torch"
-    """RMSprop in the convention of PyTorch, TensorFlow or the DQN papers (centred), or Adam."""
+    """RMSprop as PyTorch or TensorFlow 2 compute it, or centred as in the DQN papers; or Adam."""
     learning_rate: float = 1e-4
     """Learning rate (paper: 1e-4)."""
     max_grad_norm: float | None = None
     """Clip gradients to this global norm (paper: no clipping)."""
-    loss_weights: tuple[float, ...] | None = None
-    """Weight of each learned horizon in the loss (paper: equal)."""
+    n_envs: int = 1
+    """Environments that are stepped side by side; frames count those of all."""
+    max_episode_frames: int | None = None
+    """Cut episodes after so many frames (paper: 5,000 in LunarLander)."""
+    divergence_limit: float = 1e12
+    """A loss above this, or not finite, is a divergence."""
+    on_divergence: OnDivergence = "stop"
+    """Stop with DivergenceError, or note frame and horizon of the first and go on."""
+
+    def __post_init__(self) -> None:
+        checks.real("discount", self.discount, 0)
+        if not isinstance(self.hidden, tuple):
+            raise TypeError(f"hidden must be widths such as (64, 64), got {self.hidden!r}")
+        for width in self.hidden:
+            checks.integer("hidden", width, 1)
+        one_of("initialisation", self.initialisation, Initialisation)
+        one_of("optimiser", self.optimiser, Optimiser)
+        one_of("on_divergence", self.on_divergence, OnDivergence)
+        checks.positive("learning_rate", self.learning_rate)
+        checks.positive("divergence_limit", self.divergence_limit)
+        if self.max_grad_norm is not None:
+            checks.positive("max_grad_norm", self.max_grad_norm)
+        # Environments take their steps one after another.
+        checks.integer("n_envs", self.n_envs, 1, 1024)
+        if self.max_episode_frames is not None:
+            checks.integer("max_episode_frames", self.max_episode_frames, 1, _MOST_FRAMES)
+
+
+class Options(TypedDict, total=False):
+    """Keywords of every deep agent."""
+
+    discount: float
+    hidden: tuple[int, ...]
+    initialisation: Initialisation
+    optimiser: Optimiser
+    learning_rate: float
+    max_grad_norm: float | None
+    n_envs: int
+    max_episode_frames: int | None
+    divergence_limit: float
+    on_divergence: OnDivergence
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings(Settings):
+    """What agents have that learn from a replay."""
+
     replay_size: int = 100_000
     """Transitions kept for replay (paper: 1e5)."""
     batch_size: int = 32
@@ -47,74 +96,128 @@ class Settings:
     """Frames between updates (paper: 1)."""
     gradient_steps: int = 1
     """Batches learned from at each update."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer("replay_size", self.replay_size, 1)
+        checks.integer("batch_size", self.batch_size, 1, _MOST_IN_BATCH)
+        checks.integer("learning_starts", self.learning_starts, 1, _MOST_FRAMES)
+        checks.integer("train_freq", self.train_freq, 1, _MOST_FRAMES)
+        checks.integer("gradient_steps", self.gradient_steps, 1, _MOST_STEPS)
+
+
+class ReplayOptions(Options, total=False):
+    """Keywords of agents that learn from a replay."""
+
+    replay_size: int
+    batch_size: int
+    learning_starts: int
+    train_freq: int
+    gradient_steps: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class QSettings(ReplaySettings):
+    """What agents have that learn action values and act on them (paper: deep control)."""
+
+    n_step: int = 1
+    """Rewards summed before bootstrapping; with n > 1 only every n-th horizon is learned."""
     target_update_interval: int = 1
     """Updates between copies to the target network; 1 is no target network (paper: 1 and 100)."""
     double: bool = False
     """Choose the next action by the online network, value it by the target network."""
-    n_envs: int = 1
-    """Environments that are stepped side by side; frames count those of all."""
     epsilon_initial: float = 1.0
     """Probability of a random action at first (paper: 1)."""
     epsilon_final: float = 0.1
     """Probability of a random action in the end (paper: 0.1)."""
     epsilon_frames: int = 50_000
     """Frames over which it falls in a straight line (paper: 50,000)."""
-    acting: Literal["final", "mean"] | int | tuple[float, ...] = "final"
-    """What to act on: the final horizon, the mean of all or of the last k, or a weight for each."""
-    max_episode_frames: int | None = None
-    """Cut episodes after so many frames (paper: 5,000 in LunarLander)."""
-    divergence_limit: float = 1e12
-    """A loss above this, or not finite, is a divergence."""
-    on_divergence: Literal["stop", "record"] = "stop"
-    """Stop with DivergenceError, or note frame and horizon of the first and go on."""
 
     def __post_init__(self) -> None:
-        for name in (
-            "horizon",
-            "n_step",
-            "replay_size",
-            "batch_size",
-            "learning_starts",
-            "train_freq",
-            "gradient_steps",
-            "epsilon_frames",
-        ):
-            checks.integer(name, getattr(self, name), 1)
-        # Updates are counted in 32 bits; environments take their steps one after another.
+        super().__post_init__()
+        checks.integer("n_step", self.n_step, 1)
+        # Updates are counted in 32 bits.
         checks.integer("target_update_interval", self.target_update_interval, 1, 2**31 - 1)
-        checks.integer("n_envs", self.n_envs, 1, 1024)
-        for name in ("unshared", "double"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        for width in self.hidden:
-            checks.integer("hidden", width, 1)
-        checks.real("discount", self.discount, 0)
-        checks.positive("learning_rate", self.learning_rate)
-        checks.positive("divergence_limit", self.divergence_limit)
+        checks.boolean("double", self.double)
         checks.real("epsilon_initial", self.epsilon_initial, 0, 1)
         checks.real("epsilon_final", self.epsilon_final, 0, 1)
-        if self.max_grad_norm is not None:
-            checks.positive("max_grad_norm", self.max_grad_norm)
-        if self.max_episode_frames is not None:
-            checks.integer("max_episode_frames", self.max_episode_frames, 1)
-        for name, kind in (
-            ("initialisation", Initialisation),
-            ("optimiser", Optimiser),
-            ("on_divergence", Literal["stop", "record"]),
-        ):
-            if getattr(self, name) not in get_args(kind):
-                options = ", ".join(get_args(kind))
-                raise ValueError(f"{name} must be one of {options}, got {getattr(self, name)!r}")
-        if isinstance(self.acting, str) and self.acting not in ("final", "mean"):
-            raise ValueError(f"acting must be final, mean or weights, got {self.acting!r}")
+        checks.integer("epsilon_frames", self.epsilon_frames, 1, _MOST_FRAMES)
         if self.double and self.target_update_interval == 1:
             raise ValueError("double needs a target network: give target_update_interval above 1")
 
-    def importance(self, size: int) -> npt.NDArray[np.float64]:
-        """`loss_weights` for so many horizons, scaled to a mean of 1."""
-        if self.loss_weights is None:
-            return np.ones(size)
-        weights = checks.array("loss_weights", self.loss_weights, (size,))
-        if np.any(weights < 0) or not weights.sum() > 0:
-            raise ValueError("loss_weights must be at least 0 and not all 0")
-        return np.asarray(weights / weights.mean())
+    def epsilon(self, frame: int) -> float:
+        """Probability of a random action after so many frames."""
+        share = min(frame / self.epsilon_frames, 1.0)
+        return self.epsilon_initial + share * (self.epsilon_final - self.epsilon_initial)
+
+
+class QOptions(ReplayOptions, total=False):
+    """Keywords of agents that learn action values."""
+
+    n_step: int
+    target_update_interval: int
+    double: bool
+    epsilon_initial: float
+    epsilon_final: float
+    epsilon_frames: int
+
+
+S = TypeVar("S", bound=Settings)
+
+#: What other libraries call the same thing.
+_ELSEWHERE = {
+    "gamma": "discount",
+    "lr": "learning_rate",
+    "buffer_size": "replay_size",
+    "net_arch": "hidden",
+    "hidden_sizes": "hidden",
+    "exploration_final_eps": "epsilon_final",
+    "exploration_initial_eps": "epsilon_initial",
+    "optimizer": "optimiser",
+    "h": "horizon",
+}
+
+
+def chosen(kind: type[S], settings: S | None, changes: dict[str, Any], owner: str) -> S:
+    """The settings of an agent: those given, or the defaults, with changes by name."""
+    if settings is not None and type(settings) is not kind:
+        raise TypeError(
+            f"settings must be {kind.__name__} for {owner}, got {type(settings).__name__}"
+        )
+    names = [field.name for field in fields(kind)]
+    for name in changes:
+        if name not in names:
+            near = [_ELSEWHERE[name]] if name in _ELSEWHERE else []
+            near += difflib.get_close_matches(name, names, n=1)
+            hint = f": did you mean {near[0]}?" if near and near[0] in names else ""
+            raise TypeError(f"{name} is not a setting of {owner}{hint}")
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()}
+    return replace(settings if settings is not None else kind(), **given)
+
+
+def one_of(name: str, value: Any, kind: Any) -> None:
+    """Refuse what is not one of a literal type's values."""
+    if value not in get_args(kind):
+        raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, got {value!r}")
+
+
+def to_json(settings: Settings, *, changed: bool = False) -> dict[str, Any]:
+    """Settings as plain data; with `changed`, only what differs from the defaults."""
+    default = type(settings)()
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(settings).items()
+        if not changed or value != getattr(default, name)
+    }
+
+
+def from_json(kind: type[S], saved: Any, *, complete: bool = False) -> S:
+    """The inverse of `to_json`; with `complete`, every field must be there."""
+    if not isinstance(saved, dict):
+        raise TypeError(f"settings must be a dictionary, got {saved!r}")
+    names = {field.name for field in fields(kind)}
+    wrong = sorted(set(saved) - names) or (sorted(names - set(saved)) if complete else [])
+    if wrong:
+        raise ValueError(f"{wrong[0]} is not a setting of this version, or is missing")
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in saved.items()}
+    return kind(**given)

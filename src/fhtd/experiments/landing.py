@@ -34,6 +34,46 @@ def check_each(name: str, values: Sequence[Any], check: Callable[[str, Any], obj
         check(name, value)
 
 
+class Curve:
+    """Every episode's end and return, and statistics every so often; a `Log` of the run machine."""
+
+    _CLOCKS = (("frame", ("return",)), ("statistics_frame", ("mean_target", "mean_loss")))
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self.columns: dict[str, list[Any]] = {
+            name: [] for clock, others in self._CLOCKS for name in (clock, *others)
+        }
+
+    def episode(self, agent: Any, episode: dict[str, float]) -> None:
+        """Note the episode, and the statistics after each 10,000 frames."""
+        columns = self.columns
+        columns["frame"].append(agent.frames)
+        columns["return"].append(episode["return"])
+        last = columns["statistics_frame"][-1] if columns["statistics_frame"] else 0
+        if agent.frames // _STATISTICS_EVERY > last // _STATISTICS_EVERY:
+            found = agent.take_statistics()
+            columns["statistics_frame"].append(agent.frames)
+            columns["mean_target"].append(float(found["target"][-1]))
+            columns["mean_loss"].append(float(found["loss"].mean()))
+
+    def keep(self) -> None:
+        """Before the checkpoint: what it says of later frames is dropped on resuming."""
+        self._scratch.write_json("log.json", self.columns)
+
+    def rewind(self, agent: Any) -> None:
+        """As it was when the agent was saved."""
+        kept = self._scratch.read_json("log.json")
+        if not isinstance(kept, dict) or set(kept) != set(self.columns):
+            raise ValueError("the log of the run is missing")
+        for clock, others in self._CLOCKS:
+            count = sum(frame <= agent.frames for frame in kept[clock])
+            for name in (clock, *others):
+                self.columns[name] = kept[name][:count]
+        if len(self.columns["frame"]) != agent.episodes:
+            raise ValueError("the log of the run lacks episodes")
+
+
 def train(
     algorithm: str,
     settings: Mapping[str, Any],
@@ -49,43 +89,29 @@ def train(
 
     The arms' run i share a seed, so that they can be paired.
     """
-    from fhtd.deep import DFHQ, DQN, use_one_thread
+    from fhtd.deep import use_one_thread
+    from fhtd.deep.run import ALGORITHMS
+    from fhtd.deep.run import train as train_in
 
     use_one_thread()
-    kind: Any = {"dfhq": DFHQ, "dqn": DQN}[algorithm]
-    agent, log = _resume(kind, scratch)
+    log = Curve(scratch)
+    agent = _resumed(algorithm, scratch, log)
     if agent is None:
+        log = Curve(scratch)
         words = np.random.SeedSequence(seed, spawn_key=(run,)).generate_state(1)
         options = {"max_episode_frames": EPISODE_FRAMES, "on_divergence": "record", **settings}
+        kind: Any = ALGORITHMS[algorithm]
         agent = kind(_environment(), seed=int(words[0]), **options)
-    keep_every = max(frames // 10, 500)
-    marks = [agent.frames // _STATISTICS_EVERY, agent.frames // keep_every]
-
-    def after(_: Any, episode: dict[str, float]) -> None:
-        log["frame"].append(agent.frames)
-        log["return"].append(episode["return"])
-        if agent.frames // _STATISTICS_EVERY > marks[0]:
-            marks[0] = agent.frames // _STATISTICS_EVERY
-            found = agent.take_statistics()
-            log["statistics_frame"].append(agent.frames)
-            log["mean_target"].append(float(found["target"][-1]))
-            log["mean_loss"].append(float(found["loss"].mean()))
-        if agent.frames // keep_every > marks[1]:
-            marks[1] = agent.frames // keep_every
-            # The log first: what it says of frames after the checkpoint is dropped on resuming.
-            scratch.write_json("log.json", log)
-            agent.save(scratch.folder / "checkpoint.npz")
-            scratch.saved()
-
-    if agent.frames < frames:
-        agent.learn(frames - agent.frames, callback=after)
+    every = max(frames // 10, 500)
+    train_in(agent, frames, scratch.folder, log, checkpoint_every=every, saved=scratch.saved)
     frame, horizon = agent.divergence or (-1, -1.0)
+    columns = log.columns
     result: Arrays = {
-        "frame": np.array(log["frame"], np.int32),
-        "return": np.array(log["return"], np.float32),
-        "statistics_frame": np.array(log["statistics_frame"], np.int32),
-        "mean_target": np.array(log["mean_target"], np.float64),
-        "mean_loss": np.array(log["mean_loss"], np.float64),
+        "frame": np.array(columns["frame"], np.int32),
+        "return": np.array(columns["return"], np.float32),
+        "statistics_frame": np.array(columns["statistics_frame"], np.int32),
+        "mean_target": np.array(columns["mean_target"], np.float64),
+        "mean_loss": np.array(columns["mean_loss"], np.float64),
         "divergence": np.array([frame, horizon], np.float64),
     }
     if evaluation_episodes:
@@ -94,34 +120,22 @@ def train(
 
 
 def _environment(limit: int = EPISODE_FRAMES) -> Any:
-    import gymnasium
+    from fhtd.envs.making import make
 
-    return gymnasium.make(ENVIRONMENT, max_episode_steps=limit)
+    return make(ENVIRONMENT, max_episode_steps=limit)
 
 
-def _resume(kind: Any, scratch: Scratch) -> tuple[Any, dict[str, list[Any]]]:
-    """The agent of the last good checkpoint with its log; None and an empty log without one."""
-    empty: dict[str, list[Any]] = {
-        name: [] for name in ("frame", "return", "statistics_frame", "mean_target", "mean_loss")
-    }
-    log = scratch.read_json("log.json")
-    for name in ("checkpoint.npz", "checkpoint.npz.previous"):
-        path = scratch.folder / name
-        if log is None or not path.exists():
-            continue
-        try:
-            agent = kind.load(path, _environment())
-        except ValueError:
-            continue
-        for clock, others in (
-            ("frame", ("return",)),
-            ("statistics_frame", ("mean_target", "mean_loss")),
-        ):
-            kept = sum(frame <= agent.frames for frame in log[clock])
-            for field in (clock, *others):
-                log[field] = log[field][:kept]
-        return agent, log
-    return None, empty
+def _resumed(algorithm: str, scratch: Scratch, log: Curve) -> Any:
+    """The agent of the last good checkpoint, and its log; None where there is none."""
+    from fhtd.deep.run import ALGORITHMS, newest
+
+    try:
+        agent = newest(ALGORITHMS[algorithm], scratch.folder, _environment)
+        if agent is not None:
+            log.rewind(agent)
+    except ValueError:
+        return None
+    return agent
 
 
 def _watch(agent: Any, episodes: int, epsilon: float) -> Arrays:

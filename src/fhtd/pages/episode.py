@@ -24,8 +24,7 @@ from fhtd.pages.film import Film
 from fhtd.weighting import Weighting
 
 if TYPE_CHECKING:
-    from fhtd.deep.agent import DeepAgent
-    from fhtd.deep.prediction import DFHTD
+    from fhtd.deep import DFHTD, Agent
 
 LARGEST = 15 * MEGABYTE
 #: What the numbered actions of well-known environments do.
@@ -88,7 +87,7 @@ class _Filmed:
 
 
 def watch(
-    agent: "DeepAgent",
+    agent: "Agent[Any]",
     environment: Any,
     *,
     predictors: "Sequence[DFHTD]" = (),

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from fhtd.deep.agent import DeepAgent
+from fhtd.deep.agent import Agent
 
 
 def record_episode(
-    agent: DeepAgent,
+    agent: Agent[Any],
     environment: Any,
     path: Path,
     *,

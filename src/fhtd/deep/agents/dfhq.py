@@ -1,0 +1,135 @@
+"""DFHQ: deep fixed-horizon Q-learning, the paper's agent."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+from fhtd.deep.algorithm import Algorithm
+from fhtd.deep.backup import Backup, closed_horizons
+from fhtd.deep.q_agent import QAgent
+from fhtd.deep.q_learning import q_learning
+from fhtd.deep.settings import MOST_HORIZONS, QOptions, QSettings
+from fhtd.weighting import Weighting
+
+
+@dataclass(frozen=True, kw_only=True)
+class DFHQSettings(QSettings):
+    """Settings of DFHQ (paper: section on deep control, and the appendix's table)."""
+
+    horizon: int = 64
+    """Final horizon H (paper: 64)."""
+    horizons: tuple[int, ...] | None = None
+    """Which horizons to learn: any ascending set that is closed under the backup."""
+    unshared: bool = False
+    """Give every horizon a network of its own, as the theory assumes."""
+    loss_weights: tuple[float, ...] | None = None
+    """Weight of each learned horizon in the loss (paper: equal)."""
+    acting: Literal["final", "mean"] | int | tuple[float, ...] = "final"
+    """What to act on: the final horizon, the mean of all or of the last k, or a weight for each."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer("horizon", self.horizon, 1, MOST_HORIZONS)
+        checks.boolean("unshared", self.unshared)
+        if isinstance(self.acting, str) and self.acting not in ("final", "mean"):
+            raise ValueError(f"acting must be final, mean, a number or weights: {self.acting!r}")
+        size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
+        scaled_loss_weights(self.loss_weights, size)
+        acting_weights(self.acting, size)
+
+
+class DFHQOptions(QOptions, total=False):
+    """Keywords of DFHQ."""
+
+    horizon: int
+    horizons: tuple[int, ...] | None
+    unshared: bool
+    loss_weights: tuple[float, ...] | None
+    acting: Literal["final", "mean"] | int | tuple[float, ...]
+
+
+class DFHQ(QAgent[DFHQSettings]):
+    """Deep fixed-horizon Q-learning: every horizon an output over shared hidden layers.
+
+    Q^h(S, A) is learned towards c_h R + d_h max over a of Q^(h-1)(S', a), with Q^0 = 0: no output
+    bootstraps from itself, so that no target network is needed.
+
+    Args:
+        environment: a Gymnasium environment with discrete actions, or its id.
+        weighting: of future rewards; replaces the exponential one of `horizon` and `discount`.
+        seed: of everything: first weights, exploration, replay and episodes.
+        settings: all settings at once; those given by name go before them.
+    """
+
+    settings_type = DFHQSettings
+
+    def __init__(
+        self,
+        environment: Any,
+        *,
+        weighting: Weighting | None = None,
+        seed: int = 0,
+        settings: DFHQSettings | None = None,
+        **changes: Unpack[DFHQOptions],
+    ) -> None:
+        given: dict[str, Any] = dict(changes)
+        if weighting is not None:
+            if {"horizon", "discount"} & set(given):
+                raise ValueError("give either a weighting, or horizon and discount")
+            if weighting.is_complex:
+                raise ValueError("weighting must be real: complex values have no greedy action")
+            given["horizon"] = weighting.horizon
+        self._given_weighting = weighting
+        super().__init__(environment, seed=seed, settings=settings, changes=given)
+
+    def make_backup(self) -> Backup:
+        """Horizon h points at h - n."""
+        settings = self.settings
+        self.weighting = self._given_weighting or Weighting.exponential(
+            settings.horizon, settings.discount
+        )
+        return Backup.fixed_horizons(self.weighting, settings.n_step, settings.horizons)
+
+    def make_algorithm(self) -> Algorithm:
+        """Q-learning towards the backup's targets."""
+        settings, size = self.settings, self.backup.size
+        return q_learning(
+            self.backup,
+            settings,
+            self.observations,
+            self.actions,
+            self.seed,
+            acting=self.acting_weights,
+            loss_weights=scaled_loss_weights(settings.loss_weights, size),
+            unshared=settings.unshared,
+        )
+
+    @property
+    def acting_weights(self) -> npt.NDArray[np.float64]:
+        """Weight of each horizon in the score that actions are chosen by."""
+        return acting_weights(self.settings.acting, self.backup.size)
+
+
+def acting_weights(acting: Any, size: int) -> npt.NDArray[np.float64]:
+    """The setting `acting` as a weight for each of so many horizons."""
+    if acting == "final":
+        return np.asarray(np.eye(size)[-1])
+    if acting == "mean":
+        return np.full(size, 1 / size)
+    if isinstance(acting, int):
+        last = checks.integer("acting", acting, 1, size)
+        return np.where(np.arange(size) >= size - last, 1 / last, 0.0)
+    return checks.array("acting", acting, (size,))
+
+
+def scaled_loss_weights(weights: tuple[float, ...] | None, size: int) -> npt.NDArray[np.float64]:
+    """The setting `loss_weights` for so many horizons, scaled to a mean of 1."""
+    if weights is None:
+        return np.ones(size)
+    found = checks.array("loss_weights", weights, (size,))
+    if np.any(found < 0) or not found.sum() > 0:
+        raise ValueError("loss_weights must be at least 0 and not all 0")
+    return np.asarray(found / found.mean())

@@ -1,0 +1,304 @@
+"""DFHTD: what a given policy will bring, at every horizon, in signals of the user's own choice."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self, Unpack
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+import optax
+from jax import Array
+
+from fhtd import archive, checks
+from fhtd.deep import checkpoint, networks, optimisers
+from fhtd.deep.agent import Agent
+from fhtd.deep.agents.dfhq import scaled_loss_weights
+from fhtd.deep.algorithm import Algorithm, Metrics
+from fhtd.deep.backup import Backup
+from fhtd.deep.experience import Batch, Experience, Layout, Replay
+from fhtd.deep.loop import Choose, Measure, Present
+from fhtd.deep.settings import MOST_HORIZONS, ReplayOptions, ReplaySettings
+from fhtd.weighting import Weighting
+
+#: Action probabilities, or one action, for an observation.
+Policy = Callable[[Any], Any]
+#: A number computed from (observation, action, reward, next observation, info).
+Cumulant = Callable[[Any, int, float, Any, dict[str, Any]], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DFHTDSettings(ReplaySettings):
+    """Settings of DFHTD."""
+
+    horizon: int = 64
+    """Final horizon H."""
+    unshared: bool = False
+    """Give every horizon a network of its own, as the theory assumes."""
+    loss_weights: tuple[float, ...] | None = None
+    """Weight of each horizon in the loss."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer("horizon", self.horizon, 1, MOST_HORIZONS)
+        checks.boolean("unshared", self.unshared)
+        scaled_loss_weights(self.loss_weights, self.horizon)
+
+
+class DFHTDOptions(ReplayOptions, total=False):
+    """Keywords of DFHTD."""
+
+    horizon: int
+    unshared: bool
+    loss_weights: tuple[float, ...] | None
+
+
+class State(NamedTuple):
+    """All that learning changes."""
+
+    parameters: tuple[Array, ...]
+    optimiser: Any
+    updates: Array
+
+
+class DFHTD(Agent[DFHTDSettings]):
+    """Deep multi-horizon evaluation of a policy, on-policy or from another behaviour.
+
+    V^h(S) is learned towards c_h C + d_h V^(h-1)(S'), V^0 = 0, for each signal C.
+
+    Args:
+        environment: a Gymnasium environment with discrete actions, or its id.
+        policy: what to evaluate: a function from observation to an action or to action
+            probabilities, or an agent with `predict`.
+        behaviour: the same, to act by; importance ratios correct for the difference.
+        cumulants: signals to predict, by name; default: the reward.
+        weighting: any, complex ones too; default: exponential with `horizon` and `discount`.
+        seed: of everything.
+        settings: all settings at once; those given by name go before them.
+    """
+
+    settings_type = DFHTDSettings
+    weighting: Weighting
+
+    def __init__(
+        self,
+        environment: Any,
+        policy: Any,
+        *,
+        behaviour: Any = None,
+        cumulants: Mapping[str, Cumulant] | None = None,
+        weighting: Weighting | None = None,
+        seed: int = 0,
+        settings: DFHTDSettings | None = None,
+        **changes: Unpack[DFHTDOptions],
+    ) -> None:
+        given: dict[str, Any] = dict(changes)
+        if weighting is not None:
+            if {"horizon", "discount"} & set(given):
+                raise ValueError("give either a weighting, or horizon and discount")
+            given["horizon"] = weighting.horizon
+        self._given_weighting = weighting
+        self.policy = _as_policy("policy", policy)
+        self.behaviour = self.policy if behaviour is None else _as_policy("behaviour", behaviour)
+        self.cumulants = {"reward": _reward} if cumulants is None else dict(cumulants)
+        if not self.cumulants:
+            raise ValueError("cumulants must name at least one signal")
+        super().__init__(environment, seed=seed, settings=settings, changes=given)
+
+    def make_algorithm(self) -> Algorithm:
+        """Temporal differences of every signal and horizon; nothing is maximised over."""
+        settings = self.settings
+        self.weighting = weighting = self._given_weighting or Weighting.exponential(
+            settings.horizon, settings.discount
+        )
+        backup = Backup.fixed_horizons(weighting)
+
+        def network() -> networks.Network | networks.Separate:
+            return networks.seeded(
+                self.seed,
+                self.observations.shape,
+                len(self.cumulants),
+                weighting.horizon * (2 if weighting.is_complex else 1),
+                settings.hidden,
+                settings.initialisation,
+                settings.unshared,
+            )
+
+        rebuild = networks.structure(network)
+        optimiser = optimisers.build(
+            settings.optimiser, settings.learning_rate, settings.max_grad_norm
+        )
+        weights = scaled_loss_weights(settings.loss_weights, weighting.horizon)
+        loss_weights = jnp.asarray(weights, jnp.float32)
+
+        def init() -> State:
+            parameters = networks.split(network())[0]
+            return State(parameters, optimiser.init(parameters), jnp.zeros((), jnp.int32))
+
+        def values(parameters: Any, seen: Array) -> Array:
+            """V^h of each signal: (batch, signals, horizons)."""
+            found: Array = rebuild(parameters)(self.observations.to_network(seen))
+            if not weighting.is_complex:
+                return found
+            real, imaginary = jnp.split(found, 2, axis=-1)
+            return real + 1j * imaginary
+
+        def targets(batch: Batch, ahead: Array) -> Array:
+            """c_h C + d_h V^(h-1)(S'), signal by signal."""
+
+            def of_one(signal: Array, its_ahead: Array) -> Array:
+                one = batch._replace(rewards=signal[:, None])
+                return jnp.asarray(backup.targets(one, its_ahead)[0])
+
+            return jax.vmap(of_one, in_axes=1, out_axes=1)(batch.rewards, ahead)
+
+        def loss(parameters: Any, wanted: Array, batch: Batch) -> tuple[Array, Array]:
+            errors = jnp.abs(wanted - values(parameters, batch.observations)) ** 2
+            weighted = (batch.ratios[:, None, None] * errors).mean(axis=(0, 1))
+            return (loss_weights * weighted).mean(), weighted
+
+        def update(state: State, batch: Batch) -> tuple[State, Metrics]:
+            wanted = targets(batch, values(state.parameters, batch.next_observations))
+            gradients, errors = jax.grad(loss, has_aux=True)(state.parameters, wanted, batch)
+            changes, memory = optimiser.update(gradients, state.optimiser, state.parameters)
+            parameters = optax.apply_updates(state.parameters, changes)
+            return State(parameters, memory, state.updates + 1), {"loss": errors}
+
+        return Algorithm(init, update, values=values)
+
+    def make_experience(self) -> Experience:
+        """Signals in place of rewards, and importance ratios."""
+        layout = Layout(
+            self.observations, self.actions, len(self.cumulants), has_masks=False, has_ratios=True
+        )
+        return Replay(self.settings, layout)
+
+    def make_choice(self) -> Choose:
+        """Act by the behaviour; the ratio is pi(a|s) / mu(a|s)."""
+        n = self.actions.n
+
+        def choose(rng: np.random.Generator, now: Present, frame: int) -> tuple[int, float]:
+            acting = _probabilities("behaviour", self.behaviour(now.raw), n)
+            action = int(rng.choice(n, p=acting))
+            if self.behaviour is self.policy:
+                return action, 1.0
+            wanted = _probabilities("policy", self.policy(now.raw), n)
+            if np.any((wanted > 0) & (acting == 0)):
+                missing = int(np.flatnonzero((wanted > 0) & (acting == 0))[0])
+                raise ValueError(
+                    f"behaviour never takes action {missing}, which policy takes with probability "
+                    f"{wanted[missing]:g} at frame {frame + 1}: its values cannot be learned"
+                )
+            return action, float(wanted[action] / acting[action])
+
+        return choose
+
+    def make_measure(self) -> Measure:
+        """Every signal of a transition."""
+
+        def measure(
+            now: Present, action: int, reward: float, following: Any, info: dict[str, Any]
+        ) -> list[float]:
+            return [
+                checks.real(
+                    f"{name} at frame {self.frames + 1}",
+                    cumulant(now.raw, action, reward, following, info),
+                )
+                for name, cumulant in self.cumulants.items()
+            ]
+
+        return measure
+
+    def values(self, observation: Any) -> dict[str, npt.NDArray[Any]]:  # type: ignore[override]
+        """What is expected of each signal at each horizon: (horizons,) by name.
+
+        Args:
+            observation: one of the environment's.
+        """
+        return dict(zip(self.cumulants, super().values(observation), strict=True))
+
+    def rewards(self, observation: Any) -> dict[str, npt.NDArray[np.float64]]:
+        """What is expected of each signal at each of the next H steps.
+
+        Args:
+            observation: one of the environment's.
+        """
+        return {
+            name: self.weighting.expected_rewards(values)
+            for name, values in self.values(observation).items()
+        }
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, without pickle, but for policies and signals.
+
+        Args:
+            path: of the file.
+        """
+        checkpoint.save(self, Path(path), {"cumulants": list(self.cumulants)})
+
+    @classmethod
+    def load(  # type: ignore[override]
+        cls,
+        path: str | PathLike[str],
+        policy: Any,
+        *,
+        environment: Any = None,
+        behaviour: Any = None,
+        cumulants: Mapping[str, Cumulant] | None = None,
+    ) -> Self:
+        """Read what `save` wrote; policies and signals are functions, and have to be given again.
+
+        Args:
+            path: of the file.
+            policy: what is evaluated.
+            environment: to go on in; default: made by the id that was saved.
+            behaviour: what to act by, where it is not the policy.
+            cumulants: the signals, by the names that were saved; the reward alone needs none.
+        """
+        _, saved = checkpoint.read(cls, Path(path))
+        try:
+            names = saved.manifest["cumulants"]
+            given = ["reward"] if cumulants is None else list(cumulants)
+            if names != given:
+                raise ValueError(f"it predicts {', '.join(names)}, but cumulants are {given}")
+            found = cls(
+                checkpoint.environment_of(saved.manifest) if environment is None else environment,
+                policy,
+                behaviour=behaviour,
+                cumulants=cumulants,
+                weighting=saved.weighting,
+                seed=saved.seed,
+                settings=saved.settings,  # type: ignore[arg-type]
+            )
+            checkpoint.restore(found, saved)
+        except archive.UNREADABLE as error:
+            raise archive.unreadable(Path(path), "agent", error) from None
+        return found
+
+
+def _reward(observation: Any, action: int, reward: float, following: Any, info: Any) -> float:
+    return reward
+
+
+def _as_policy(name: str, policy: Any) -> Policy:
+    """A function, or the greedy choice of an agent."""
+    if hasattr(policy, "predict"):
+
+        def choose(observation: Any) -> Any:
+            return policy.predict(observation, deterministic=True)[0]
+
+        return choose
+    if not callable(policy):
+        raise TypeError(f"{name} must be a function or an agent with predict, got {policy!r}")
+    return policy  # type: ignore[no-any-return]
+
+
+def _probabilities(name: str, choice: Any, n_actions: int) -> npt.NDArray[np.float64]:
+    """Action probabilities; certainty for a single action."""
+    if np.ndim(choice) == 0:
+        action = checks.integer(f"action of {name}", np.asarray(choice).item(), 0, n_actions - 1)
+        return np.asarray(np.eye(n_actions)[action])
+    return checks.probabilities(f"probabilities of {name}", choice, (n_actions,))

@@ -1,0 +1,60 @@
+"""DQN: deep Q-learning of the same parts as DFHQ; one output that bootstraps from itself."""
+
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd.deep.algorithm import Algorithm
+from fhtd.deep.backup import Backup
+from fhtd.deep.q_agent import QAgent
+from fhtd.deep.q_learning import q_learning
+from fhtd.deep.settings import QOptions, QSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class DQNSettings(QSettings):
+    """Settings of DQN."""
+
+
+class DQN(QAgent[DQNSettings]):
+    """Deep Q-learning: Q(S, A) is learned towards R + gamma max over a of Q(S', a).
+
+    Args:
+        environment: a Gymnasium environment with discrete actions, or its id.
+        seed: of everything: first weights, exploration, replay and episodes.
+        settings: all settings at once; those given by name go before them.
+    """
+
+    settings_type = DQNSettings
+
+    def __init__(
+        self,
+        environment: Any,
+        *,
+        seed: int = 0,
+        settings: DQNSettings | None = None,
+        **changes: Unpack[QOptions],
+    ) -> None:
+        super().__init__(environment, seed=seed, settings=settings, changes=dict(changes))
+
+    def make_backup(self) -> Backup:
+        """The single output points at itself."""
+        return Backup.infinite_horizon(self.settings.discount, self.settings.n_step)
+
+    def make_algorithm(self) -> Algorithm:
+        """Q-learning towards the backup's targets."""
+        return q_learning(
+            self.backup,
+            self.settings,
+            self.observations,
+            self.actions,
+            self.seed,
+            acting=np.ones(1),
+            loss_weights=np.ones(1),
+        )
+
+    def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
+        """Powers of the discount, to the end of the episode."""
+        return np.asarray(self.settings.discount ** np.arange(length))[None]

@@ -1,0 +1,128 @@
+"""An algorithm is a small value of pure functions; it knows nothing of environments or files.
+
+    init()                                      -> state
+    act(parameters, observations, masks, key)   -> what to do, one for each observation
+    update(state, batch)                        -> state, metrics
+
+The loop composes them into one compiled function per frame: learn from the batches that are due,
+and choose what to do next.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax import Array
+
+from fhtd.deep.experience import Layout, Sample
+
+#: Arrays by name. `loss`, one number for each output or a single one, is what divergence is
+#: judged by; means of all since the last log are what is logged.
+Metrics = dict[str, Array]
+
+
+class Learned(Protocol):
+    """What a state must have: the arrays that `act` needs, and the number of updates so far."""
+
+    @property
+    def parameters(self) -> Any:
+        """What the agent acts and predicts by."""
+
+    @property
+    def updates(self) -> Array:
+        """Gradient steps so far."""
+
+
+class Algorithm(NamedTuple):
+    """Pure functions, and how to explore."""
+
+    #: The first state: parameters, optimiser, counters.
+    init: Callable[[], Any]
+    #: (state, batch) -> (state, metrics).
+    update: Callable[[Any, Any], tuple[Any, Metrics]]
+    #: (parameters, observations, masks, key) -> actions; None where a policy is given.
+    act: Callable[[Any, Array, Array, Array], Array] | None = None
+    #: (parameters, observations) -> what the agent expects, one row for each observation.
+    values: Callable[[Any, Array], Array] | None = None
+    #: (generator, what `act` chose, mask, frame) -> the action to take while learning.
+    explore: Callable[[np.random.Generator, Any, npt.NDArray[np.bool_], int], Any] = (
+        lambda rng, chosen, mask, frame: chosen
+    )
+
+
+class Training(NamedTuple):
+    """All that a compiled frame changes."""
+
+    state: Any
+    #: Since the last log: updates, and sums of each metric over them.
+    summed: Array
+    sums: Metrics
+
+
+class Compiled(NamedTuple):
+    """The compiled functions of one agent."""
+
+    #: (training, samples, observations, masks, frame) -> (training, [actions..., largest loss])
+    frame: Callable[..., tuple[Training, Array]]
+    #: (parameters, observations, masks, frame) -> actions
+    act: Callable[..., Array] | None
+    #: (parameters, observations) -> values
+    values: Callable[..., Array] | None
+
+
+def compiled(algorithm: Algorithm, layout: Layout, key: Array) -> Compiled:
+    """One function per frame; `key` makes what `act` draws, frame by frame."""
+
+    def choose(parameters: Any, observations: Array, masks: Array, frame: Array) -> Array:
+        assert algorithm.act is not None
+        return algorithm.act(parameters, observations, masks, jax.random.fold_in(key, frame))
+
+    def step(
+        training: Training,
+        samples: tuple[Sample, ...],
+        observations: Array,
+        masks: Array,
+        frame: Array,
+    ) -> tuple[Training, Array]:
+        state, summed, sums = training
+        largest = jnp.zeros(())
+        for sample in samples:
+            state, metrics = algorithm.update(state, layout.unpack(sample))
+            summed = summed + 1
+            sums = {name: sums[name] + value for name, value in metrics.items()}
+            largest = jnp.maximum(largest, metrics["loss"].max())
+        training = Training(state, summed, sums)
+        if algorithm.act is None:
+            return training, largest[None]
+        actions = choose(state.parameters, observations, masks, frame)
+        return training, jnp.append(actions.astype(largest.dtype), largest)
+
+    return Compiled(
+        jax.jit(step, donate_argnums=0),
+        None if algorithm.act is None else jax.jit(choose),
+        None if algorithm.values is None else jax.jit(algorithm.values),
+    )
+
+
+def planned(algorithm: Algorithm, layout: Layout) -> Any:
+    """Shapes of everything that training changes, without taking the memory."""
+    state = jax.eval_shape(algorithm.init)
+    batch = jax.eval_shape(layout.unpack, jax.eval_shape(lambda: _one_row(layout)))
+    _, metrics = jax.eval_shape(algorithm.update, state, batch)
+    count = jax.eval_shape(lambda: jnp.zeros((), jnp.int32))
+    return Training(state, count, metrics)
+
+
+def _one_row(layout: Layout) -> Sample:
+    shape, dtype = layout.observations.shape, layout.observations.dtype
+    pictures = [jnp.zeros((1, *shape), dtype) if layout.is_image else None for _ in "ab"]
+    return Sample(jnp.zeros((1, layout.width), jnp.float32), *pictures)
+
+
+def begin(algorithm: Algorithm, plan: Any) -> Training:
+    """The first state, with nothing summed yet."""
+    sums = {name: jnp.zeros(one.shape, one.dtype) for name, one in plan.sums.items()}
+    return Training(algorithm.init(), jnp.zeros((), jnp.int32), sums)

@@ -1,0 +1,71 @@
+"""What `help` and editors say of an agent's settings: taken from the one place that has it.
+
+Settings are dataclasses with a sentence below each field. Classes and functions that take them as
+keywords get a signature with every one of them, and the sentences in their docstring.
+"""
+
+import ast
+import inspect
+import textwrap
+from dataclasses import fields
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+
+@cache
+def sentences(kind: type[Any]) -> dict[str, str]:
+    """The sentence below each field of a dataclass, those of its bases included."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if "__annotations__" not in vars(base):
+            continue
+        try:
+            source = inspect.getsource(base)
+        except (OSError, TypeError):  # defined where no source is kept
+            continue
+        body = ast.parse(textwrap.dedent(source)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for field, following in pairwise(body.body):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(following, ast.Expr)
+                and isinstance(following.value, ast.Constant)
+            ):
+                found[field.target.id] = " ".join(str(following.value.value).split())
+    return found
+
+
+def describe(owner: Any) -> None:
+    """Give an agent's class the signature and the sentences of its settings."""
+    init = owner.__dict__.get("__init__")
+    settings = owner.settings_type
+    if init is None:
+        return
+    parameters = list(inspect.signature(init).parameters.values())
+    if not parameters or parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+        return
+    named = {parameter.name for parameter in parameters}
+    told = sentences(settings)
+    added = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+        )
+        for field in fields(settings)
+        if field.name not in named
+    ]
+    init.__signature__ = inspect.Signature([*parameters[:-1], *added])
+    lines = [
+        textwrap.fill(
+            f"{field.name}: {told.get(field.name, '')}",
+            width=96,
+            initial_indent=" " * 4,
+            subsequent_indent=" " * 8,
+        )
+        for field in fields(settings)
+        if field.name not in named
+    ]
+    text = inspect.cleandoc(owner.__doc__ or owner.__name__)
+    head = text if "Args:" in text else f"{text}\n\nArgs:"
+    owner.__doc__ = "\n".join([head, *lines])

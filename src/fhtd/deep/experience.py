@@ -1,0 +1,299 @@
+"""What an agent learns from: a replay of many transitions, or a rollout of the newest.
+
+Both keep transitions in plain arrays, one to a row, so that a batch is gathered at once. An
+experience says when a batch is due; it can be written down and restored exactly.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fhtd import checks
+from fhtd.archive import Arrays
+from fhtd.deep.codecs import DiscreteActions, Observations
+from fhtd.deep.settings import ReplaySettings
+
+
+class Batch(NamedTuple):
+    """Transitions, one to a row; NumPy or JAX arrays."""
+
+    observations: Any
+    #: (batch,), or (batch, length) where an action is a vector.
+    actions: Any
+    #: (batch, n), or (batch, signals).
+    rewards: Any
+    next_observations: Any
+    terminated: Any
+    #: Actions that may be taken next, as 0 or 1; all of them without a mask.
+    next_masks: Any
+    #: Steps between the two observations: n, or fewer at a time limit.
+    lengths: Any
+    #: Importance ratios, where the experience keeps them.
+    ratios: Any = None
+
+
+class Sample(NamedTuple):
+    """A batch as it is drawn: everything in one matrix, but for images."""
+
+    rows: Any
+    images: Any
+    next_images: Any
+
+
+class Transition(NamedTuple):
+    """One step of an environment, as the loop hands it on."""
+
+    observation: npt.NDArray[Any]
+    action: Any
+    #: One number, or one for each signal.
+    reward: Any
+    following: npt.NDArray[Any]
+    terminated: bool
+    truncated: bool
+    next_mask: Any
+    ratio: float = 1.0
+
+
+class Experience(Protocol):
+    """What a loop needs to know of it."""
+
+    @property
+    def layout(self) -> "Layout":
+        """How to read a sample."""
+
+    def add(self, stream: int, step: Transition) -> None:
+        """Take one step of one environment."""
+
+    def forget(self, stream: int) -> None:
+        """Drop what waits for later steps of an episode that will not go on."""
+
+    def batches(self, before: int, now: int, rng: np.random.Generator) -> tuple[Sample, ...]:
+        """What to learn from after the frames from `before` to `now`; nothing if not due."""
+
+    def snapshot(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything, as plain data and arrays."""
+
+    def restore(self, plain: dict[str, Any], arrays: Arrays, frames: int) -> None:
+        """Take what `snapshot` gave, refusing what cannot be."""
+
+
+class Layout:
+    """Which columns of a row hold what; vectors lie in the row, images beside it."""
+
+    def __init__(
+        self,
+        observations: Observations,
+        actions: DiscreteActions,
+        n_rewards: int,
+        *,
+        has_masks: bool = True,
+        has_ratios: bool = False,
+    ) -> None:
+        self.observations, self.actions = observations, actions
+        self.is_image = len(observations.shape) > 1
+        length = 0 if self.is_image else int(np.prod(observations.shape))
+        width = int(np.prod(actions.shape))
+        masks = len(actions.all_permitted) if has_masks else 0
+        parts = [length, width, n_rewards, length, 1, masks, 1]
+        ends = np.cumsum([*parts, *([1] if has_ratios else [])]).tolist()
+        self._columns = [slice(*span) for span in zip([0, *ends[:-1]], ends, strict=True)]
+        self.width: int = ends[-1]
+        self.n_rewards = n_rewards
+
+    def unpack(self, sample: Sample) -> Batch:
+        """The fields of a sample; views where it is NumPy's."""
+        now, action, rewards, following, terminated, masks, length, *ratios = (
+            sample.rows[:, span] for span in self._columns
+        )
+        if self.is_image:
+            now, following = sample.images, sample.next_images
+        return Batch(
+            now,
+            action if self.actions.shape else action[:, 0],
+            rewards,
+            following,
+            terminated[:, 0],
+            masks,
+            length[:, 0],
+            ratios[0][:, 0] if ratios else None,
+        )
+
+    def room(self, size: int) -> Sample:
+        """Empty rows; refused where they would not fit into memory."""
+        shape, dtype = self.observations.shape, self.observations.dtype
+        images = 2 * int(np.prod(shape)) * dtype.itemsize if self.is_image else 0
+        needs = f"replay_size {size} for observations of shape {shape} needs"
+        checks.fits_memory(needs, size * (images + 4 * self.width))
+        pictures = [np.zeros((size, *shape), dtype) if self.is_image else None for _ in "ab"]
+        return Sample(np.zeros((size, self.width), np.float32), *pictures)
+
+
+class Rows:
+    """Transitions in rows, the newest overwriting the oldest; n-step windows on the way there.
+
+    A window that a termination cuts short is kept with rewards of 0 after it; one that a time
+    limit cuts short, with the number of steps it has: fewer are left to bootstrap over.
+    """
+
+    def __init__(self, size: int, layout: Layout, n: int = 1, n_streams: int = 1) -> None:
+        self.size = checks.integer("replay_size", size, 1)
+        self.n = n
+        self.layout = layout
+        self.all = layout.room(self.size)
+        #: Views of the columns.
+        self.fields = layout.unpack(self.all)
+        #: Transitions kept so far, those that were overwritten included.
+        self.count = 0
+        #: Steps that wait for more rewards, of each environment.
+        self._windows: list[list[Transition]] = [[] for _ in range(n_streams)]
+
+    def __len__(self) -> int:
+        """Transitions that are there."""
+        return min(self.count, self.size)
+
+    def add(self, stream: int, step: Transition) -> None:
+        """Take one step of experience; keep every window that it completes."""
+        window = self._windows[stream]
+        window.append(step)
+        if step.terminated or step.truncated:
+            while window:
+                self._keep(window, step)
+        elif len(window) == self.n:
+            self._keep(window, step)
+
+    def forget(self, stream: int) -> None:
+        """Drop the steps of one environment that wait for more rewards."""
+        self._windows[stream].clear()
+
+    def _keep(self, window: list[Transition], last: Transition) -> None:
+        slot = self.count % self.size
+        fields, first = self.fields, window[0]
+        fields.observations[slot], fields.actions[slot] = first.observation, first.action
+        if self.n == 1:
+            fields.rewards[slot] = first.reward
+        else:
+            fields.rewards[slot] = 0
+            fields.rewards[slot, : len(window)] = [step.reward for step in window]
+        fields.next_observations[slot] = last.following
+        fields.terminated[slot] = last.terminated
+        if fields.next_masks.shape[1]:
+            fields.next_masks[slot] = last.next_mask
+        # Nothing is bootstrapped after a termination, so that its length makes no difference.
+        fields.lengths[slot] = self.n if last.terminated else len(window)
+        if fields.ratios is not None:
+            fields.ratios[slot] = first.ratio
+        self.count += 1
+        window.pop(0)
+
+    def gather(self, chosen: npt.NDArray[np.int64]) -> Sample:
+        """Rows by their numbers."""
+        rows, images, next_images = self.all
+        return Sample(
+            rows.take(chosen, axis=0),
+            None if images is None else images[chosen],
+            None if next_images is None else next_images[chosen],
+        )
+
+    def snapshot(self) -> tuple[dict[str, Any], Arrays]:
+        """The filled rows, and the windows that wait for more rewards."""
+        kept = zip(Sample._fields, self.all, strict=True)
+        arrays = {name: array[: len(self)] for name, array in kept if array is not None}
+        for i, window in enumerate(self._windows):
+            if window:
+                arrays[f"window_{i}_observations"] = np.array([s.observation for s in window])
+                arrays[f"window_{i}_actions"] = np.array([s.action for s in window], np.float64)
+                arrays[f"window_{i}_rewards"] = np.array([s.reward for s in window], np.float64)
+        return {"count": self.count, "windows": [len(window) for window in self._windows]}, arrays
+
+    def restore(self, plain: dict[str, Any], arrays: Arrays, frames: int) -> None:
+        """Take what `snapshot` gave; what learning takes for granted of it is checked."""
+        count = checks.integer("count", plain["count"], 0, frames)
+        filled = min(count, self.size)
+        windows = [checks.integer("windows", n, 0, self.n - 1) for n in plain["windows"]]
+        if len(windows) != len(self._windows):
+            raise ValueError(f"it has {len(windows)} environments, not {len(self._windows)}")
+        for name, room in self.all._asdict().items():
+            if room is not None:
+                then = arrays[name]
+                check_kind(name, then, (filled, *room.shape[1:]), room.dtype)
+                room[:filled] = then
+        self._check_rows(filled)
+        for i, length in enumerate(windows):
+            self._windows[i] = self._restored_window(i, length, arrays) if length else []
+        self.count = count
+
+    def _restored_window(self, i: int, length: int, arrays: Arrays) -> list[Transition]:
+        codec, actions = self.layout.observations, self.layout.actions
+        seen = arrays[f"window_{i}_observations"]
+        check_kind(f"window {i}", seen, (length, *codec.shape), codec.dtype)
+        done = arrays[f"window_{i}_actions"]
+        check_kind(f"window {i}", done, (length, *actions.shape), np.dtype(np.float64))
+        earned = arrays[f"window_{i}_rewards"]
+        check_kind(f"window {i}", earned, (length,), np.dtype(np.float64))
+        return [
+            Transition(
+                observation,
+                int(action) if not actions.shape else action,
+                float(reward),
+                observation,
+                False,
+                False,
+                True,
+            )
+            for observation, action, reward in zip(seen, done, earned, strict=True)
+        ]
+
+    def _check_rows(self, filled: int) -> None:
+        """What learning takes for granted of transitions."""
+        possible: dict[str, npt.ArrayLike] = {
+            "terminated": [0, 1],
+            "next_masks": [0, 1],
+            "lengths": np.arange(1, self.n + 1),
+        }
+        if not self.layout.actions.shape:
+            possible["actions"] = np.arange(self.layout.actions.n)
+        for name, values in possible.items():
+            if not np.isin(getattr(self.fields, name)[:filled], values).all():
+                raise ValueError(f"replay holds {name} that are not possible")
+
+
+class Replay(Rows):
+    """The last `replay_size` transitions, sampled uniformly."""
+
+    def __init__(self, settings: ReplaySettings, layout: Layout, n: int = 1) -> None:
+        super().__init__(settings.replay_size, layout, n, settings.n_envs)
+        self.settings = settings
+
+    def batches(self, before: int, now: int, rng: np.random.Generator) -> tuple[Sample, ...]:
+        """As many as the frames since `before` call for."""
+        settings = self.settings
+        due = now // settings.train_freq - before // settings.train_freq
+        if now < settings.learning_starts or not due or not len(self):
+            return ()
+        return tuple(
+            self.sample(settings.batch_size, rng) for _ in range(due * settings.gradient_steps)
+        )
+
+    def sample(self, size: int, rng: np.random.Generator) -> Sample:
+        """A batch drawn uniformly with replacement."""
+        return self.gather(rng.integers(len(self), size=size))
+
+
+class Rollout(Rows):
+    """The newest transitions, learned from once and forgotten: for agents that learn on-policy."""
+
+    def batches(self, before: int, now: int, rng: np.random.Generator) -> tuple[Sample, ...]:
+        """All of them, in the order they came, as soon as there are `size`."""
+        if self.count < self.size:
+            return ()
+        found = self.gather(np.arange(self.count - self.size, self.count) % self.size)
+        self.count = 0
+        return (found,)
+
+
+def check_kind(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Refuse an array of another shape or type than expected."""
+    if array.shape != shape or array.dtype != dtype:
+        found = f"{array.dtype.str} of shape {array.shape}"
+        raise ValueError(f"{name} is {found}, expected {np.dtype(dtype).str} of shape {shape}")
