@@ -55,10 +55,11 @@ def updates(horizon: int) -> Callable[[], None]:
         else DQN("LunarLander-v3", seed=0, **settings)
     )
     agent.learn(300)
-    sample, present = (agent.experience.sample(BATCH, agent.rng),), agent._present()
+    loop = agent.loop
+    sample, present = (agent.experience.sample(BATCH, agent.rng),), loop._seen()
 
     def run() -> None:
-        agent.state, result = agent._functions.frame(agent.state, sample, *present)
+        loop.training, result = loop.compiled.frame(loop.training, sample, *present)
         np.asarray(result)
 
     return run

@@ -92,23 +92,42 @@ def hostile_manifests(good):
             "settings": good["settings"] | {name: value}
         }
 
-    for key in ("format", "class", "settings", "seed", "frames", "episodes", "counts", "replayed"):
+    def inside(part, name, **fields):
+        found[f"{part}: {name}"] = good | {part: good[part] | fields}
+
+    for key in ("format", "kind", "class", "settings", "seed", "loop", "experience", "environment"):
         found[f"without {key}"] = {k: v for k, v in good.items() if k != key}
-    for key in ("generator", "greedy", "environment"):
-        found[f"without {key}"] = {k: v for k, v in good.items() if k != key}
-    for value in (0, 3, -1, "2", None, True, 1.0, 2.0, [2], HUGE, float("nan")):
+        if key not in ("environment", "seed"):
+            for value in (None, 7, "text", [], {}):
+                change(f"{key} {value!r}", **{key: value})
+    for part in ("loop", "experience"):
+        for key in good[part]:
+            kept = {k: v for k, v in good[part].items() if k != key}
+            found[f"{part} without {key}"] = good | {part: kept}
+    for value in (0, 1, 2, 4, -1, "2", None, True, 1.0, 2.0, [2], HUGE, float("nan")):
         change(f"format {value!r}", format=value)
     for value in ("Object", "DQN ", "", None, 7, ["DFHQ"], {}, "Agent", "DFHTD"):
         change(f"class {value!r}", **{"class": value})
-    for key in ("seed", "frames", "episodes", "replayed"):
+    for part, key in (
+        ("", "seed"),
+        ("loop", "frames"),
+        ("loop", "episodes"),
+        ("experience", "count"),
+    ):
         for value in (-1, 1.5, "12", None, True, float("nan"), float("inf"), [1], {}, 10**4000):
-            if (key, value) != ("seed", 10**4000):
+            if part:
+                inside(part, f"{key} {str(value)[:20]}", **{key: value})
+            elif value != 10**4000:
                 change(f"{key} {str(value)[:20]}", **{key: value})
-    change("more replayed than frames", replayed=good["frames"] + 1)
-    for value in ([], [-1], [0, 0], ["0"], [None], 0, "0", None, {"0": 0}, [0.5], [[0]]):
-        change(f"counts {value!r}", counts=value)
-    for value in ([2], [-1], [0, 0], ["0"], [0.5], 1, None, {"a": 0}, [HUGE], [True], [[]]):
-        change(f"greedy {value!r}", greedy=value)
+    inside("experience", "more than frames", count=good["loop"]["frames"] + 1)
+    for value in ([], [1], [-1], [0, 0], ["0"], [None], 0, "0", None, {"0": 0}, [0.5], [[0]]):
+        inside("experience", f"windows {value!r}", windows=value)
+    (stream,) = good["loop"]["streams"]
+    for value in ([], [stream] * 2, [None], [7], 0, "0", None, {"0": 0}, [{}], [[stream]]):
+        inside("loop", f"streams {value!r}", streams=value)
+    for key in stream:
+        for value in (-1, 0.5, "0", [0], HUGE if key == "length" else -HUGE):
+            inside("loop", f"stream's {key} {value!r}", streams=[stream | {key: value}])
     for value in (
         None,
         7,
@@ -125,7 +144,7 @@ def hostile_manifests(good):
         change(f"environment {str(value)[:30]}", environment=value)
     for value in ([], [1], [1, 2, 3], "ab", 1, {"a": 1}, [-1, 1], [1, 99], [1, "1"], ["1", 1]):
         change(f"divergence {value!r}", divergence=value)
-    generator = good["generator"]
+    generator = good["loop"]["generator"]
     state = generator["state"]
     for name, value in {
         "another kind": np.random.MT19937(0).state | {"state": {"key": [1] * 624, "pos": 3}},
@@ -148,7 +167,7 @@ def hostile_manifests(good):
         "large remainder": generator | {"uinteger": 2**32},
         "more than asked": generator | {"extra": 1},
     }.items():
-        change(f"generator: {name}", generator=value)
+        inside("loop", f"generator: {name}", generator=value)
     settings = good["settings"]
     change("settings as a list", settings=list(settings))
     change("settings as text", settings="settings")
@@ -345,7 +364,8 @@ def _altered_arrays(manifest, arrays):
     for name, array in arrays.items():
         for dtype in (">f4", "<f8", "<f2", "<i8", "<u2", "|b1", "<c8", ">f8", ">i4"):
             if np.dtype(dtype) != array.dtype and (
-                dtype in (">f4", "<f2") or name in ("state_0", "replay_rows", "weighting_rewards")
+                dtype in (">f4", "<f2")
+                or name in ("state_0", "experience_rows", "weighting_rewards")
             ):
                 with np.errstate(all="ignore"):
                     alter(f"{name} as {dtype}", arrays | {name: _cast(array, dtype)})
@@ -365,8 +385,10 @@ def _altered_arrays(manifest, arrays):
     alter("one more state", arrays | {"state_99": np.zeros(2, np.float32)})
     alter("one more", arrays | {"stranger": np.zeros(2, np.float32)})
     alter("a name like a path", arrays | {"../state_0": np.zeros(2, np.float32)})
-    alter("an image", arrays | {"replay_images": np.zeros((2, 2), np.uint8)})
-    rows = arrays["replay_rows"]
+    alter("one more of the loop", arrays | {"loop_stranger": np.zeros(2, np.float32)})
+    alter("one more of experience", arrays | {"experience_stranger": np.zeros(2, np.float32)})
+    alter("an image", arrays | {"experience_images": np.zeros((2, 2), np.uint8)})
+    rows = arrays["experience_rows"]
     for name, column, value in (
         ("an action that does not exist", 4, 2),
         ("an action below 0", 4, -1),
@@ -380,7 +402,7 @@ def _altered_arrays(manifest, arrays):
     ):
         changed = rows.copy()
         changed[3, column] = value
-        alter(name, arrays | {"replay_rows": changed})
+        alter(name, arrays | {"experience_rows": changed})
     long = np.ones(50_000)
     alter(
         "a weighting of 50,000 horizons",
@@ -405,7 +427,7 @@ def _altered_arrays(manifest, arrays):
                 del changed[which]
             else:
                 changed[which] = np.ones(length)
-        changed["replay_rows"] = np.zeros((0, 13 + n), np.float32)
+        changed["experience_rows"] = np.zeros((0, 13 + n), np.float32)
         found = manifest | {
             "class": "DFHQ" if length else "DQN",
             "replayed": 0,

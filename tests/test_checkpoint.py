@@ -13,16 +13,24 @@ import pytest
 pytest.importorskip("equinox")
 
 import checkpoint_files as files
-from fhtd.deep import DFHQ, DQN
-from fhtd.deep import Agent
+from fhtd.deep import DFHQ, DQN, Agent
 
 DATA = Path(__file__).parent / "data"
-NEWEST = DATA / "checkpoint-format-2.npz"
+NEWEST = DATA / "checkpoint-format-3.npz"
 OBSERVATION = np.array([0.1, -0.2, 0.05, 0.3], np.float32)
-EXPECTED = [
-    [-0.02974526, -0.06114040, -0.02001282, -0.05792815],
-    [0.13513163, 0.16183305, 0.07963786, -0.05424999],
-]
+#: What the agents of the files say, by their frames: those of formats 1 and 2 were saved after
+#: 154, the newest 10 frames later, in the middle of an episode.
+VALUES = {
+    154: [
+        [-0.02974526, -0.06114040, -0.02001282, -0.05792815],
+        [0.13513163, 0.16183305, 0.07963786, -0.05424999],
+    ],
+    164: [
+        [-0.02824108, -0.06120716, -0.01959397, -0.05613298],
+        [0.13784838, 0.16450709, 0.08152826, -0.05207926],
+    ],
+}
+EXPECTED = VALUES[164]
 
 # Loads every file that is listed on standard input, in one process whose memory is watched.
 CHILD = """
@@ -118,19 +126,21 @@ def assert_refused(found, paths):
     assert found["forbidden"] == []
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_every_format_that_was_ever_written_is_read(version):
+@pytest.mark.parametrize(("version", "frames"), [(1, 154), (2, 154), (3, 164)])
+def test_every_format_that_was_ever_written_is_read(version, frames):
     path = DATA / f"checkpoint-format-{version}.npz"
     assert files.unpack(path.read_bytes())[0]["format"] == version
     agent = DFHQ.load(path)
-    assert (agent.frames, agent.episodes, agent.updates, agent.divergence) == (154, 7, 135, None)
+    assert (agent.frames, agent.episodes, agent.divergence) == (frames, 7, None)
+    assert agent.updates == frames - 19
     assert agent.seed == 5
     assert agent.settings.hidden == (8,)
-    assert len(agent.experience) == 154
-    np.testing.assert_allclose(agent.values(OBSERVATION), EXPECTED, atol=1e-7)
-    agent.learn(10)
-    assert agent.frames == 164
-    assert agent.updates == 145
+    assert len(agent.experience) == frames
+    np.testing.assert_allclose(agent.values(OBSERVATION), VALUES[frames], atol=1e-7)
+    if frames == 154:
+        agent.learn(10)
+    assert (agent.frames, agent.updates) == (164, 145)
+    np.testing.assert_allclose(agent.values(OBSERVATION), VALUES[164], atol=1e-6)
 
 
 def test_what_is_packed_again_unchanged_is_loaded(tmp_path):
@@ -211,7 +221,7 @@ def test_the_file_before_is_kept(tmp_path):
     agent = DFHQ.load(NEWEST)
     agent.save(path)
     first = path.read_bytes()
-    agent.frames += 1
+    agent.learn(1)
     agent.save(path)
     assert (tmp_path / "agent.npz.previous").read_bytes() == first != path.read_bytes()
 

@@ -11,9 +11,11 @@ jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
 pytest.importorskip("equinox")
 
-from fhtd.deep import DFHQ, DQN, Backup, learning, optimisers  # noqa: E402
-from fhtd.deep.networks import Network, split  # noqa: E402
+from fhtd.deep import DFHQ, DQN, Backup, optimisers  # noqa: E402
+from fhtd.deep.algorithm import begin, compiled, planned  # noqa: E402
 from fhtd.deep.experience import Batch, Sample  # noqa: E402
+from fhtd.deep.networks import Network  # noqa: E402
+from fhtd.deep.q_learning import q_learning  # noqa: E402
 from fhtd.errors import DivergenceError  # noqa: E402
 
 SMALL = {"hidden": (16,), "learning_starts": 20, "epsilon_frames": 200, "replay_size": 500}
@@ -102,19 +104,19 @@ def test_without_hidden_layers_it_is_linear_fhq():
     linear = FHQ(features, 2, weighting, step_size=step_size, initial=initial.transpose(1, 0, 2))
     # The mean over horizons of squared errors has gradient -2 error / H.
     optimiser = optax.sgd(step_size * horizon / 2)
-    parameters = agent.state.parameters
-    network = Network((n_states,), 2, horizon, (), "glorot", jax.random.key(0))
-    functions = learning.build(
-        split(network)[1],
-        agent.experience.layout,
-        None,
+    layout = agent.experience.layout
+    algorithm = q_learning(
         agent.backup,
-        optimiser,
         agent.settings,
-        np.eye(horizon)[-1],
-        np.ones(horizon),
+        agent.observations,
+        agent.actions,
+        agent.seed,
+        acting=np.eye(horizon)[-1],
+        loss_weights=np.ones(horizon),
+        optimiser=optimiser,
     )
-    state = agent.state._replace(optimiser=optimiser.init(parameters))
+    training = begin(algorithm, planned(algorithm, layout))
+    frame = compiled(algorithm, layout, jax.random.key(0)).frame
     rng = np.random.default_rng(1)
     for _ in range(40):
         s, following = rng.integers(n_states, size=2)
@@ -123,8 +125,8 @@ def test_without_hidden_layers_it_is_linear_fhq():
         row = [*np.eye(n_states)[s], action, reward, *np.eye(n_states)[following], ended, 1, 1, 1]
         sample = Sample(np.array([row], np.float32), None, None)
         observation = np.zeros((1, n_states), np.float32)
-        state, _ = functions.frame(state, (sample,), observation, np.ones((1, 2), bool))
-    weight, bias = state.parameters
+        training, _ = frame(training, (sample,), observation, np.ones((1, 2), bool), 0)
+    weight, bias = training.state.parameters
     learned = np.concatenate([weight, bias[None]]).reshape(n_states + 1, 2, horizon)
     np.testing.assert_allclose(learned.transpose(1, 0, 2), linear.weights, rtol=1e-4, atol=1e-5)
 
@@ -273,7 +275,9 @@ def test_a_loaded_agent_goes_on_to_the_bit(settings, tmp_path):
     resumed.learn(agent.frames - resumed.frames)
     assert same(agent, resumed)
     assert (agent.episodes, agent.updates) == (resumed.episodes, resumed.updates)
-    np.testing.assert_array_equal(agent.experience.fields.rewards, resumed.experience.fields.rewards)
+    np.testing.assert_array_equal(
+        agent.experience.fields.rewards, resumed.experience.fields.rewards
+    )
     assert agent.rng.bit_generator.state == resumed.rng.bit_generator.state
 
 
@@ -351,7 +355,6 @@ def test_broken_environments_are_named(env, message):
         (lambda: DFHQ("CartPole-v1", loss_weights=(1.0,)), "loss_weights must have shape"),
         (lambda: DFHQ("CartPole-v1", replay_size=10**13), "GiB are free"),
         (lambda: DFHQ("CartPole-v1", weighting=Weighting.fourier(4, 1)), "must be real"),
-        (lambda: DQN("CartPole-v1", horizon=3), "not a setting of DQN"),
         (lambda: DFHQ("CartPole-v1", n_step=65), "n_step must be from 1 to 64"),
     ],
 )

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from fhtd.deep.experience import Sample
-
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
 pytest.importorskip("equinox")
 
-from fhtd.deep import DFHQ, learning, networks  # noqa: E402
+from fhtd.deep import DFHQ  # noqa: E402
+from fhtd.deep.experience import Sample  # noqa: E402
+from fhtd.deep.q_learning import q_learning  # noqa: E402
 from scripted import Scripted  # noqa: E402
 
 HORIZON = ACTIONS = UNITS = 2
@@ -80,17 +80,16 @@ def change():
     """What one compiled frame of plain gradient descent does to the four arrays."""
     world = Scripted(observation=[1.0, 1.0])
     agent = DFHQ(world, horizon=HORIZON, discount=DISCOUNT, hidden=(UNITS,))
-    network = networks.Network((2,), ACTIONS, HORIZON, (UNITS,), "glorot", jax.random.key(0))
     optimiser = optax.sgd(STEP_SIZE)
-    functions = learning.build(
-        networks.split(network)[1],
-        agent.experience.layout,
-        None,
+    algorithm = q_learning(
         agent.backup,
-        optimiser,
         agent.settings,
-        np.array([0.0, 1.0]),
-        np.ones(HORIZON),
+        agent.observations,
+        agent.actions,
+        agent.seed,
+        acting=np.array([0.0, 1.0]),
+        loss_weights=np.ones(HORIZON),
+        optimiser=optimiser,
     )
     before = [np.array(x, np.float32) for x in (HIDDEN, HIDDEN_BIAS, HEADS, HEADS_BIAS)]
     flat = [before[0], before[1], before[2].reshape(UNITS, -1), before[3].ravel()]
@@ -98,8 +97,7 @@ def change():
     state = agent.state._replace(parameters=parameters, optimiser=optimiser.init(parameters))
     rows = [[*s, a, r, *following, end, 1, 1, 1] for s, a, r, following, end in TRANSITIONS]
     sample = Sample(np.array(rows, np.float32), None, None)
-    seen, mask = np.ones((1, 2), np.float32), np.ones((1, ACTIONS), bool)
-    after, _ = functions.frame(state, (sample,), seen, mask)
+    after, _ = jax.jit(algorithm.update)(state, agent.experience.layout.unpack(sample))
     return [
         np.reshape(new, old.shape) - old for new, old in zip(after.parameters, before, strict=True)
     ]

@@ -255,7 +255,7 @@ def test_updates_happen_when_they_are_due(learning_starts, train_freq, gradient_
 def test_n_envs_counts_the_frames_of_all():
     options = {key: value for key, value in TINY.items() if key != "learning_starts"}
     agent = DFHQ("CartPole-v1", n_envs=3, learning_starts=7, train_freq=2, **options)
-    assert len(agent.environments) == 3
+    assert len(agent.loop.streams) == 3
     agent.learn(12)
     assert agent.frames == len(agent.experience) == 12
     # After 9 and 12 frames; the multiples of 2 since the frames before are 8, and 10 and 12.

@@ -29,7 +29,7 @@ LAYERS = (
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 #: These may touch disk, processes and terminals; and so may a learner's `save` and `load`.
 OUTER = {"reproduction", "pages", "commands", "__main__"}
-ALSO_ON_DISK = {"files", "archive", "online.storage", "deep.run", "worlds"}
+ALSO_ON_DISK = {"files", "archive", "online.storage", "deep.run", "deep.logs", "worlds"}
 
 DISK_MODULES = {"shutil", "tempfile", "zipfile", "pickle", "shelve", "sqlite3", "glob"}
 #: By the name of the function or method, whoever it belongs to.

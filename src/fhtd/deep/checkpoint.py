@@ -119,8 +119,11 @@ def restore(agent: "Agent[Any]", saved: Saved) -> None:
     loop.training = jax.tree.unflatten(structure, [jnp.array(array) for array in kept])
     frames = checks.integer("frames", manifest["loop"]["frames"], 0)
     loop.experience.restore(manifest["experience"], parts["experience"], frames)
-    agent.divergence = _divergence_of(manifest, frames)
+    agent.divergence = _divergence_of(manifest, frames, float(agent.horizons[-1]))
     loop.restore(manifest["loop"], parts["loop"])
+    for part, left in parts.items():
+        if left:
+            raise ValueError(f"its arrays {sorted(left)} are not part of its {part}")
 
 
 def _taken(arrays: Arrays, name: str) -> Any:
@@ -134,10 +137,12 @@ def _taken_with(arrays: Arrays, prefix: str) -> Arrays:
     return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
 
-def _divergence_of(manifest: dict[str, Any], frames: int) -> tuple[int, float] | None:
+def _divergence_of(manifest: dict[str, Any], frames: int, last: float) -> tuple[int, float] | None:
     if manifest["divergence"] is None:
         return None
     frame, horizon = manifest["divergence"]
+    if not isinstance(horizon, float | int) or not 1 <= horizon <= last:
+        raise ValueError(f"it diverged at horizon {horizon!r}")
     return checks.integer("divergence", frame, 0, frames), float(horizon)
 
 

@@ -23,6 +23,14 @@ _DTYPES_IN_FORMAT_1 = {
     "terminated": np.dtype(np.float32),
     "next_masks": np.dtype(np.bool_),
 }
+#: All agents had all of these; what an agent had no use for is dropped.
+_SETTINGS = {
+    *("horizon", "discount", "n_step", "horizons", "hidden", "initialisation", "unshared"),
+    *("optimiser", "learning_rate", "max_grad_norm", "loss_weights", "replay_size", "batch_size"),
+    *("learning_starts", "train_freq", "gradient_steps", "target_update_interval", "double"),
+    *("n_envs", "epsilon_initial", "epsilon_final", "epsilon_frames", "acting"),
+    *("max_episode_frames", "divergence_limit", "on_divergence"),
+}
 
 
 def upgraded(
@@ -31,6 +39,8 @@ def upgraded(
     """Manifest and arrays in today's format."""
     known = {field.name for field in fields(kind)}
     saved = manifest["settings"]
+    if not set(saved) <= _SETTINGS or (manifest["format"] == 2 and set(saved) != _SETTINGS):
+        raise ValueError("its settings are not those of its format")
     settings = {field.name: field.default for field in fields(kind)}
     settings |= {name: value for name, value in saved.items() if name in known}
     if "memory_observations" in arrays:
@@ -54,7 +64,7 @@ def upgraded(
         "frames": manifest["frames"],
         "episodes": manifest["episodes"],
         "generator": manifest["generator"],
-        "streams": [{"count": count, "begun": bool(greedy)} for count in counts],
+        "streams": [{"count": count, "length": 0 if greedy else None} for count in counts],
     }
     experience = {"count": manifest["replayed"], "windows": [0] * len(counts)}
     return _manifest(manifest, settings, loop, experience), found
@@ -147,6 +157,6 @@ def _predictor(
         "frames": frames,
         "episodes": manifest["episodes"],
         "generator": manifest["generator"],
-        "streams": [{"count": manifest["episodes"], "begun": False}],
+        "streams": [{"count": manifest["episodes"], "length": None}],
     }
     return _manifest(manifest, settings, loop, {"count": frames, "windows": [0]}), found

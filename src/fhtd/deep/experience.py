@@ -75,7 +75,7 @@ class Experience(Protocol):
         """Everything, as plain data and arrays."""
 
     def restore(self, plain: dict[str, Any], arrays: Arrays, frames: int) -> None:
-        """Take what `snapshot` gave, refusing what cannot be."""
+        """Take what `snapshot` gave out of `arrays`, refusing what cannot be."""
 
 
 class Layout:
@@ -207,7 +207,7 @@ class Rows:
         return {"count": self.count, "windows": [len(window) for window in self._windows]}, arrays
 
     def restore(self, plain: dict[str, Any], arrays: Arrays, frames: int) -> None:
-        """Take what `snapshot` gave; what learning takes for granted of it is checked."""
+        """Take what `snapshot` gave out of `arrays`; what learning takes for granted is checked."""
         count = checks.integer("count", plain["count"], 0, frames)
         filled = min(count, self.size)
         windows = [checks.integer("windows", n, 0, self.n - 1) for n in plain["windows"]]
@@ -215,7 +215,7 @@ class Rows:
             raise ValueError(f"it has {len(windows)} environments, not {len(self._windows)}")
         for name, room in self.all._asdict().items():
             if room is not None:
-                then = arrays[name]
+                then = arrays.pop(name)
                 check_kind(name, then, (filled, *room.shape[1:]), room.dtype)
                 room[:filled] = then
         self._check_rows(filled)
@@ -225,11 +225,11 @@ class Rows:
 
     def _restored_window(self, i: int, length: int, arrays: Arrays) -> list[Transition]:
         codec, actions = self.layout.observations, self.layout.actions
-        seen = arrays[f"window_{i}_observations"]
+        seen = arrays.pop(f"window_{i}_observations")
         check_kind(f"window {i}", seen, (length, *codec.shape), codec.dtype)
-        done = arrays[f"window_{i}_actions"]
+        done = arrays.pop(f"window_{i}_actions")
         check_kind(f"window {i}", done, (length, *actions.shape), np.dtype(np.float64))
-        earned = arrays[f"window_{i}_rewards"]
+        earned = arrays.pop(f"window_{i}_rewards")
         check_kind(f"window {i}", earned, (length,), np.dtype(np.float64))
         return [
             Transition(

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import shutil
 from collections import deque
 from pathlib import Path
@@ -60,7 +61,11 @@ class Tables:
         self._show(row)
 
     def keep(self) -> None:
-        """Every line is written as it comes."""
+        """Lines are written as they come; here they are seen onto the disk."""
+        for name in _CLOCK:
+            if (self.folder / name).exists():
+                with open(self.folder / name, "ab") as file:
+                    os.fsync(file.fileno())
 
     def rewind(self, agent: Any) -> None:
         """Take back what the tables say of frames that will be run again."""

@@ -245,7 +245,8 @@ class Loop:
         streams: list[dict[str, Any]] = []
         for i, stream in enumerate(self.streams):
             now = stream.present
-            streams.append({"count": stream.count, "begun": now is not None})
+            length = None if now is None else now.length
+            streams.append({"count": stream.count, "length": length})
             if now is not None:
                 arrays[f"actions_{i}"] = self.actions.to_array(now.actions)
                 arrays[f"proposal_{i}"] = self.actions.to_array([now.proposal])
@@ -259,7 +260,7 @@ class Loop:
         return content, arrays
 
     def restore(self, plain: dict[str, Any], arrays: Arrays) -> None:
-        """Go on where `snapshot` was taken."""
+        """Go on where `snapshot` was taken; takes what it needs out of `arrays`."""
         self.frames = checks.integer("frames", plain["frames"], 0, _MOST_FRAMES)
         self.episodes = checks.integer("episodes", plain["episodes"], 0, self.frames)
         self.rng.bit_generator.state = plain["generator"]
@@ -270,18 +271,20 @@ class Loop:
             raise ValueError(f"it has {len(saved)} environments, not {len(self.streams)}")
         for i, one in enumerate(saved):
             self.streams[i].count = checks.integer("count", one["count"], 0)
-            if checks.boolean("begun", one["begun"]):
-                self._resume(i, arrays)
+            if one["length"] is not None:
+                self._resume(i, checks.integer("length", one["length"], 0, self.frames), arrays)
 
-    def _resume(self, i: int, arrays: Arrays) -> None:
+    def _resume(self, i: int, length: int, arrays: Arrays) -> None:
         """Begin the episode again and play its actions; where it comes out otherwise, say so."""
-        done = self.actions.from_array("actions", arrays[f"actions_{i}"])
-        if len(done) > self.frames:
-            raise ValueError(f"it has {len(done)} actions of an episode after {self.frames} frames")
-        (proposal,) = self.actions.from_array("proposal", arrays[f"proposal_{i}"])
+        done = self.actions.from_array("actions", arrays.pop(f"actions_{i}"))
+        if len(done) != length:
+            raise ValueError(f"it has {len(done)} actions of an episode of {length} steps")
+        (proposal,) = self.actions.from_array("proposal", arrays.pop(f"proposal_{i}"))
         codec = self.observations
         # Earlier formats, which cut the episodes, did not keep it.
-        expected = arrays[f"observation_{i}"] if done else arrays.get(f"observation_{i}")
+        expected = arrays.pop(f"observation_{i}", None)
+        if expected is None and done:
+            raise ValueError(f"observation {i} is missing")
         if expected is not None:
             check_kind("observation", expected, codec.shape, codec.dtype)
         stream = self.streams[i]

@@ -47,6 +47,7 @@ def q_learning(
     acting: npt.NDArray[np.float64],
     loss_weights: npt.NDArray[np.float64],
     unshared: bool = False,
+    optimiser: optax.GradientTransformation | None = None,
 ) -> Algorithm:
     """The algorithm for one kind of observations and actions.
 
@@ -59,6 +60,7 @@ def q_learning(
         acting: weight of each output in the score that actions are chosen by.
         loss_weights: weight of each output in the loss.
         unshared: a network for each output.
+        optimiser: any of optax's in place of the one that the settings name.
     """
 
     def network() -> networks.Network | networks.Separate:
@@ -73,7 +75,10 @@ def q_learning(
         )
 
     rebuild = networks.structure(network)
-    optimiser = optimisers.build(settings.optimiser, settings.learning_rate, settings.max_grad_norm)
+    if optimiser is None:
+        optimiser = optimisers.build(
+            settings.optimiser, settings.learning_rate, settings.max_grad_norm
+        )
     score, importance = jnp.asarray(acting, jnp.float32), jnp.asarray(loss_weights, jnp.float32)
 
     def init() -> State:

@@ -157,7 +157,10 @@ class Request:
         for name in ("settings", "environment_options"):
             if not isinstance(getattr(self, name), dict):
                 raise TypeError(f"{name} must be a dictionary, got {getattr(self, name)!r}")
-        checks.integer("frames", self.frames, 1, 2**53)
+        # As they come back from a file.
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in self.settings.items()}
+        object.__setattr__(self, "settings", plain)
+        checks.integer("frames", self.frames, 1)
         checks.integer("seed", self.seed, 0)
         checks.integer("checkpoint_every", self.checkpoint_every, 1)
         checks.integer("log_every", self.log_every, 1)
