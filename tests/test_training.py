@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -63,10 +64,13 @@ def test_killed_runs_end_as_if_nothing_had_happened(tmp_path):
     def written():
         return checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
 
+    def changed_since(before, process):
+        return written() != before or process.poll() is not None
+
     for _ in range(3):
         before = written()
         process = subprocess.Popen([*command, broken])
-        wait_until(lambda: written() != before or process.poll() is not None, 300)
+        wait_until(partial(changed_since, before, process), 300)
         # Somewhere in the frames after it, which are run again.
         time.sleep(chance.random() * 0.1)
         process.kill()

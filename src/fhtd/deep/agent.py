@@ -37,9 +37,8 @@ class Agent(Generic[S]):
 
     Args:
         environment: a Gymnasium environment, or its id.
-        seed: of everything.
-        settings: an instance of `settings_type`; default: its defaults.
-        changes: settings by name, which go before those.
+        seed: of everything: first weights, exploration, replay and episodes.
+        settings: all settings at once; those given by name go before them.
     """
 
     #: The dataclass of this agent's settings.
@@ -60,14 +59,16 @@ class Agent(Generic[S]):
         *,
         seed: int = 0,
         settings: S | None = None,
-        changes: dict[str, Any] | None = None,
+        **changes: Any,
     ) -> None:
         self.seed = checks.integer("seed", seed, 0)
         kind: Any = self.settings_type
-        self.settings: S = chosen(kind, settings, changes or {}, type(self).__name__)
+        self.settings: S = chosen(kind, settings, changes, type(self).__name__)
         self.environment = make(environment)
         self.observations = Observations(self.environment.observation_space)
         self.actions = actions_of(self.environment.action_space)
+        # For `predict`, so that it does not disturb what learning draws.
+        self._draws = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(5,)))
         #: First frame and horizon of a divergence that was recorded, not stopped at.
         self.divergence: tuple[int, float] | None = None
         self.loop = self._make_loop()
@@ -210,17 +211,19 @@ class Agent(Generic[S]):
             deterministic: leave out exploration.
             mask: which actions are permitted.
         """
-        act = self.loop.compiled.act
-        if act is None:
+        act, best = self.loop.compiled.act, self.loop.compiled.best
+        if act is None or best is None:
             raise TypeError(f"{type(self).__name__} does not choose actions: it is given a policy")
         allowed = self.actions.check_mask(mask)
         if not deterministic and (other := self.explored(allowed)) is not None:
             return other
         encoded = self.observations.encode(observation)
-        parameters = self.state.parameters
-        frame = np.uint32(self.frames % 2**32)
-        found = np.asarray(act(parameters, encoded[None], allowed[None], frame))
-        return self.actions.from_network(found)[0]
+        seen = (self.state.parameters, encoded[None], allowed[None])
+        if deterministic:
+            found = best(*seen)
+        else:
+            found = act(*seen, np.uint32(self._draws.integers(2**32)))
+        return self.actions.from_network(np.asarray(found))[0]
 
     def expect(self, observation: Any, mask: Any = None) -> tuple[npt.NDArray[Any], Any]:
         """The values, and the action that the agent would take.

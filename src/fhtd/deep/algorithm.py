@@ -1,7 +1,8 @@
 """An algorithm is a small value of pure functions; it knows nothing of environments or files.
 
     init()                                      -> state
-    act(parameters, observations, masks, key)   -> what to do, one for each observation
+    act(parameters, observations, masks, key)   -> what to do, one for each observation;
+                                                   without a key, the best it knows
     update(state, batch)                        -> state, metrics
 
 The loop composes them into one compiled function per frame: learn from the batches that are due,
@@ -43,8 +44,9 @@ class Algorithm(NamedTuple):
     init: Callable[[], Any]
     #: (state, batch) -> (state, metrics).
     update: Callable[[Any, Any], tuple[Any, Metrics]]
-    #: (parameters, observations, masks, key) -> actions; None where a policy is given.
-    act: Callable[[Any, Array, Array, Array], Array] | None = None
+    #: (parameters, observations, masks, key) -> actions, drawn with the key, or the best ones where
+    #: it is None. No function where the agent is given a policy.
+    act: Callable[[Any, Array, Array, Array | None], Array] | None = None
     #: (parameters, observations) -> what the agent expects, one row for each observation.
     values: Callable[[Any, Array], Array] | None = None
     #: (generator, what `act` chose, mask, frame) -> the action to take while learning.
@@ -69,6 +71,8 @@ class Compiled(NamedTuple):
     frame: Callable[..., tuple[Training, Array]]
     #: (parameters, observations, masks, frame) -> actions
     act: Callable[..., Array] | None
+    #: (parameters, observations, masks) -> the best actions
+    best: Callable[..., Array] | None
     #: (parameters, observations) -> values
     values: Callable[..., Array] | None
 
@@ -79,6 +83,10 @@ def compiled(algorithm: Algorithm, layout: Layout, key: Array) -> Compiled:
     def choose(parameters: Any, observations: Array, masks: Array, frame: Array) -> Array:
         assert algorithm.act is not None
         return algorithm.act(parameters, observations, masks, jax.random.fold_in(key, frame))
+
+    def best(parameters: Any, observations: Array, masks: Array) -> Array:
+        assert algorithm.act is not None
+        return algorithm.act(parameters, observations, masks, None)
 
     def step(
         training: Training,
@@ -103,6 +111,7 @@ def compiled(algorithm: Algorithm, layout: Layout, key: Array) -> Compiled:
     return Compiled(
         jax.jit(step, donate_argnums=0),
         None if algorithm.act is None else jax.jit(choose),
+        None if algorithm.act is None else jax.jit(best),
         None if algorithm.values is None else jax.jit(algorithm.values),
     )
 

@@ -39,11 +39,8 @@ def sentences(kind: type[Any]) -> dict[str, str]:
 
 def describe(owner: Any) -> None:
     """Give an agent's class the signature and the sentences of its settings."""
-    init = owner.__dict__.get("__init__")
     settings = owner.settings_type
-    if init is None:
-        return
-    parameters = list(inspect.signature(init).parameters.values())
+    parameters = list(inspect.signature(owner.__init__).parameters.values())[1:]
     if not parameters or parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
         return
     named = {parameter.name for parameter in parameters}
@@ -55,7 +52,7 @@ def describe(owner: Any) -> None:
         for field in fields(settings)
         if field.name not in named
     ]
-    init.__signature__ = inspect.Signature([*parameters[:-1], *added])
+    owner.__signature__ = inspect.Signature([*parameters[:-1], *added])
     lines = [
         textwrap.fill(
             f"{field.name}: {told.get(field.name, '')}",
@@ -67,5 +64,6 @@ def describe(owner: Any) -> None:
         if field.name not in named
     ]
     text = inspect.cleandoc(owner.__doc__ or owner.__name__)
-    head = text if "Args:" in text else f"{text}\n\nArgs:"
-    owner.__doc__ = "\n".join([head, *lines])
+    if "Args:" not in text:
+        text += "\n\nArgs:" + inspect.cleandoc(owner.__mro__[1].__doc__).partition("Args:")[2]
+    owner.__doc__ = "\n".join([text.partition("\n    discount: ")[0], *lines])

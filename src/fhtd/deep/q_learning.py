@@ -129,8 +129,8 @@ def q_learning(
         mean = jnp.where(counted, targets, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
         return State(parameters, target, memory, updates), {"loss": errors, "target": mean}
 
-    def act(parameters: tuple[Array, ...], seen: Array, masks: Array, key: Array) -> Array:
-        """The greedy action by the weighted outputs."""
+    def act(parameters: tuple[Array, ...], seen: Array, masks: Array, key: Array | None) -> Array:
+        """The greedy action by the weighted outputs; `explore` adds what is random."""
         del key
         scores = outputs(parameters, seen) @ score
         return jnp.where(masks, scores, _FORBIDDEN).argmax(axis=1)

@@ -83,7 +83,7 @@ class DFHQ(QAgent[DFHQSettings]):
                 raise ValueError("weighting must be real: complex values have no greedy action")
             given["horizon"] = weighting.horizon
         self._given_weighting = weighting
-        super().__init__(environment, seed=seed, settings=settings, changes=given)
+        super().__init__(environment, seed=seed, settings=settings, **given)
 
     def make_backup(self) -> Backup:
         """Horizon h points at h - n."""

@@ -106,7 +106,7 @@ class DFHTD(Agent[DFHTDSettings]):
         self.cumulants = {"reward": _reward} if cumulants is None else dict(cumulants)
         if not self.cumulants:
             raise ValueError("cumulants must name at least one signal")
-        super().__init__(environment, seed=seed, settings=settings, changes=given)
+        super().__init__(environment, seed=seed, settings=settings, **given)
 
     def make_algorithm(self) -> Algorithm:
         """Temporal differences of every signal and horizon; nothing is maximised over."""

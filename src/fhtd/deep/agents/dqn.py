@@ -37,7 +37,7 @@ class DQN(QAgent[DQNSettings]):
         settings: DQNSettings | None = None,
         **changes: Unpack[QOptions],
     ) -> None:
-        super().__init__(environment, seed=seed, settings=settings, changes=dict(changes))
+        super().__init__(environment, seed=seed, settings=settings, **changes)
 
     def make_backup(self) -> Backup:
         """The single output points at itself."""
