@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fhtd.experiments import find
 from fhtd.experiments.complexity import backups
 from fhtd.experiments.lander_sweep import arms as sweep_arms
-from fhtd.reproduction.experiment import Arrays
+from fhtd.reproduction import Arrays
 
 RUNS = 8
 #: From -1 to 1 over the runs, with mean 0: a spread that leaves the mean in doubt.
@@ -398,7 +398,7 @@ def sweep() -> Arrays:
         area = 100.0 if arm.algorithm == "dfhq" else 60.0 - 40.0 * (arm.width > 512)
         area += {"dfhq": -20.0, "dqn": 5.0}[arm.algorithm] * (arm.target_interval > 1)
         area -= 1000.0 * (arm.learning_rate != 1e-4)
-        data[arm.name] = area + SPREAD
+        data[str(arm)] = area + SPREAD
     return data
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from claim_cases import DECIDED, FAILING, HOLDING, UNCLEAR, Change, maze, walk
 from fhtd.experiments import NAMES, Verdict, find, slippery_maze
-from fhtd.reproduction.experiment import Arrays, above, below, truth_of, worst
+from fhtd.reproduction import Arrays, above, below, truth_of, worst
 from fhtd.statistics import Interval
 
 

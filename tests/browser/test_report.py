@@ -12,10 +12,10 @@ import pytest
 from driving import settle, wait_until
 from playwright.sync_api import Locator, Page
 
-from fhtd.commands.reproduce import write_report
+from fhtd.commands.results import write_report
 from fhtd.experiments import Claim, Verdict
 from fhtd.pages import read_chapters
-from fhtd.reproduction.reproduce import Summary
+from fhtd.reproduction.summary import Summary
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=alert(1)>"

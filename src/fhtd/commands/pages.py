@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from fhtd.commands.parsing import UserError, parse
-from fhtd.files import write_atomically
+from fhtd.commands.parsing import UserError, parse, require
+from fhtd.files import check_writable, write_atomically
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +36,13 @@ class Explore:
 
 def explore(arguments: list[str]) -> None:
     """Write the horizon explorer."""
-    parsed = parse(Explore, "fhtd explore", arguments)
-    require("bokeh")
+    examples = [
+        "fhtd explore slippery-maze",
+        "fhtd explore FrozenLake-v1 --horizon 32 --out lake.html",
+        "fhtd explore my-folder       # with mdp.npz, and learner.npz if there is one",
+    ]
+    parsed = parse(Explore, "fhtd explore", arguments, examples)
+    require("report", "bokeh")
     from fhtd import worlds
     from fhtd.pages.explorer import explore as build
     from fhtd.policy import uniform
@@ -62,6 +67,7 @@ def explore(arguments: list[str]) -> None:
     if out is None:
         name = parsed.problem.replace("/", "-")
         out = folder / "explore.html" if folder.is_dir() else Path(f"explore-{name}.html")
+    check_writable(out)
     text = build(
         mdp,
         horizon=parsed.horizon,
@@ -103,8 +109,9 @@ class Watch:
 
 def watch(arguments: list[str]) -> None:
     """Write the episode viewer."""
-    parsed = parse(Watch, "fhtd watch", arguments)
-    require("bokeh")
+    examples = ["fhtd watch runs/lander", "fhtd watch runs/lander --seed 3 --out landing.html"]
+    parsed = parse(Watch, "fhtd watch", arguments, examples)
+    require("report", "bokeh")
     # First, as it says how to run without a window.
     from fhtd.commands import train as deep_commands
     from fhtd.deep import DFHTD, use_one_thread
@@ -117,6 +124,8 @@ def watch(arguments: list[str]) -> None:
         raise UserError("--cumulants are those of a --predictor: give its file too")
     signals = None if parsed.cumulants is None else _imported(parsed.cumulants)
     request = training.read_request(parsed.folder)
+    out = parsed.folder / "episode.html" if parsed.out is None else parsed.out
+    check_writable(out)
     environment = training.make_environment(request, render_mode="rgb_array")
     try:
         agent = training.load_agent(parsed.folder)
@@ -138,7 +147,7 @@ def watch(arguments: list[str]) -> None:
         )
     finally:
         environment.close()
-    write(parsed.folder / "episode.html" if parsed.out is None else parsed.out, text)
+    write(out, text)
 
 
 def _imported(place: str) -> dict[str, Any]:
@@ -156,14 +165,6 @@ def _imported(place: str) -> dict[str, Any]:
     if not isinstance(found, dict) or not all(map(callable, found.values())):
         raise UserError(f"--cumulants {place} must be a dictionary of functions, got {found!r}")
     return found
-
-
-def require(library: str) -> None:
-    """Refuse where what draws the pages is missing."""
-    from importlib.util import find_spec
-
-    if find_spec(library) is None:
-        raise UserError(f"{library} is not installed: pip install 'fhtd[report]'")
 
 
 def write(path: Path, text: str) -> None:

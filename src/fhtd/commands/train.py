@@ -4,15 +4,14 @@ import ast
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from fhtd import checks
+from fhtd import checks, progress
 from fhtd.commands.parsing import parse
+from fhtd.files import check_writable
 
 # Pictures are drawn without a window.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -92,7 +91,16 @@ def train(arguments: list[str]) -> None:
         frozen=True,
     )
     kind.__doc__ = "Train a deep agent on any Gymnasium environment with discrete actions."
-    parsed = parse(kind, "fhtd train", arguments)
+    parsed = parse(
+        kind,
+        "fhtd train",
+        arguments,
+        [
+            "fhtd train CartPole-v1 --horizon 32 --hidden 64 64 --frames 15000",
+            "fhtd train LunarLander-v3 --horizon 64 --frames 5e5 --out runs/lander",
+            "fhtd train --resume runs/lander",
+        ],
+    )
     use_one_thread()
     options: Options = parsed.options
     if options.resume is not None:
@@ -127,7 +135,9 @@ def train(arguments: list[str]) -> None:
         run = training.start(request, folder)
     if options.tensorboard:
         run.use_tensorboard()
-    with _progress(run.agent.frames, run.request.frames) as advance:
+    with progress.live(
+        "training", run.request.frames, done=run.agent.frames, on=sys.stderr.isatty()
+    ) as advance:
         agent = run.train(advance)
     if agent.divergence is not None:
         frame, horizon = agent.divergence
@@ -161,23 +171,11 @@ def _changed(settings: Any) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _progress(done: int, total: int) -> Iterator[Any]:
-    """A live bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda frames: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("training", total=total, completed=done)
-        yield lambda frames: progress.update(task, completed=frames)
-
-
 def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
-    parsed = parse(Evaluate, "fhtd evaluate", arguments)
+    parsed = parse(
+        Evaluate, "fhtd evaluate", arguments, ["fhtd evaluate runs/lander --episodes 100"]
+    )
     from fhtd.deep import run as training
     from fhtd.deep import use_one_thread
     from fhtd.statistics import Interval
@@ -194,7 +192,7 @@ def evaluate(arguments: list[str]) -> None:
 
 def record(arguments: list[str]) -> None:
     """Write an animation of one episode."""
-    parsed = parse(Record, "fhtd record", arguments)
+    parsed = parse(Record, "fhtd record", arguments, ["fhtd record runs/lander --seed 3"])
     from fhtd.deep import run as training
     from fhtd.deep import use_one_thread
     from fhtd.pages.gif import record_episode
@@ -203,9 +201,10 @@ def record(arguments: list[str]) -> None:
     checks.integer("frame_rate", parsed.frame_rate, 1)
     checks.integer("every", parsed.every, 1)
     request = training.read_request(parsed.folder)
+    path = parsed.folder / "episode.gif" if parsed.out is None else parsed.out
+    check_writable(path)
     agent = training.load_agent(parsed.folder)
     environment = training.make_environment(request, render_mode="rgb_array")
-    path = parsed.folder / "episode.gif" if parsed.out is None else parsed.out
     try:
         steps = record_episode(
             agent,

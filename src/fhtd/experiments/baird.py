@@ -1,6 +1,5 @@
 """Stability in Baird's counterexample: FHTD converges where TD diverges."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,19 +9,19 @@ from fhtd import checks, problems
 from fhtd.online import FHTD, TD
 from fhtd.online.learner import Learner
 from fhtd.online.simulate import simulate
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     above,
-    block_name,
     join_runs,
     join_statistics,
     pack,
-    parse_block,
     run_blocks,
+    style,
     truth_of,
 )
 from fhtd.statistics import Interval
@@ -73,14 +72,14 @@ def _recorded_at(config: Config) -> np.ndarray:
     return np.union1d(early, np.arange(every, config.steps + 1, every))
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """Every arm in blocks of runs."""
-    return [block_name(arm, runs) for arm in ARMS for runs in run_blocks(config.runs, _BLOCK)]
+    return [block for arm in ARMS for block in run_blocks(arm, config.runs, _BLOCK)]
 
 
-def run(config: Config, seed: int, block: str) -> Arrays:
+def run(config: Config, seed: int, block: Block) -> Arrays:
     """Weights over time of the final horizon, and the values it ends with in every run."""
-    arm, runs = parse_block(block)
+    arm = block.arm
     problem = problems.baird()
     assert problem.initial_weights is not None
     first = problem.initial_weights[:, None]
@@ -106,7 +105,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
         learner,
         problem.mdp,
         steps=config.steps,
-        runs=runs,
+        runs=block.runs,
         behaviour=problem.behaviour,
         target=problem.target,
         record_at=_recorded_at(config),
@@ -125,7 +124,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
     }
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """Mean and standard error over runs of each arm, and every run's final values."""
     data: Arrays = {"step": _recorded_at(config)}
     for arm in ARMS:

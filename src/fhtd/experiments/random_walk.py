@@ -1,6 +1,5 @@
 """Sample complexity on the 19-state random walk: FHTD's learning curves against TD's."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,18 +8,18 @@ import numpy as np
 from fhtd import checks, oracle, problems
 from fhtd.online import FHTD, TD
 from fhtd.online.simulate import simulate
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     Verdict,
-    block_name,
     join_statistics,
     pack,
-    parse_block,
     run_blocks,
+    style,
     truth_of,
 )
 from fhtd.weighting import Weighting
@@ -56,19 +55,16 @@ class Config:
         return cls(runs=100, steps=1200)
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """Both algorithms in blocks of runs."""
-    return [
-        block_name(arm, runs) for arm in ("fhtd", "td") for runs in run_blocks(config.runs, _BLOCK)
-    ]
+    return [block for arm in ("fhtd", "td") for block in run_blocks(arm, config.runs, _BLOCK)]
 
 
-def run(config: Config, seed: int, block: str) -> Arrays:
+def run(config: Config, seed: int, block: Block) -> Arrays:
     """Root-mean-square error of every horizon after every step."""
-    arm, runs = parse_block(block)
     walk = problems.random_walk()
     learner: FHTD | TD
-    if arm == "fhtd":
+    if block.arm == "fhtd":
         weighting = Weighting.exponential(config.horizon)
         learner = FHTD(walk.features, weighting, step_size=config.step_size)
         truth = oracle.state_values(walk.mdp, walk.target, weighting)
@@ -79,7 +75,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
         learner,
         walk.mdp,
         steps=config.steps,
-        runs=runs,
+        runs=block.runs,
         behaviour=walk.behaviour,
         truth=truth,
         seed=seed,
@@ -89,7 +85,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
     return pack("error", found.errors)
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """(steps, horizons) means and standard errors, and TD's."""
     data: Arrays = {}
     for arm in ("fhtd", "td"):
