@@ -101,7 +101,7 @@ def test_whether_a_file_can_be_written(tmp_path: Path) -> None:
     check_writable(tmp_path / "new" / "page.html")
     assert list((tmp_path / "new").iterdir()) == []
     write_atomically(tmp_path / "file", b"precious")
-    with pytest.raises(OSError, match="Not a directory|File exists"):
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
         check_writable(tmp_path / "file" / "page.html")
     with pytest.raises(IsADirectoryError):
         check_writable(tmp_path)

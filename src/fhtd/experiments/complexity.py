@@ -225,7 +225,7 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
 EXPERIMENT = Experiment(
     name="complexity",
     title="What a step of multi-step FHTD costs",
-    source="Multi-step FHTD, FHTD(lambda)",
+    source="Sections on multi-step prediction and FHTD(lambda)",
     shows="skipping horizons makes long horizons cheap; traces cost H squared",
     cost="20 s",
     config=Config,

@@ -287,7 +287,7 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
 EXPERIMENT = Experiment(
     name="lunar-lander",
     title="Deep FHTD control in LunarLander",
-    source="Figure 5",
+    source="Figure 3",
     shows="deep fixed-horizon Q-learning learns without a target network and undiscounted",
     cost="6 hours",
     config=Config,

@@ -19,8 +19,8 @@ from fhtd.reproduction.claims import Claim, Verdict
 from fhtd.reproduction.experiment import Experiment
 
 SUMMARY = "summary.json"
-#: Of a folder's name; longer settings are named by their digest.
-_LONGEST = 120
+#: Of settings in a folder's name; longer ones are named by their digest as well.
+_LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def folder_of(out: Path, experiment: Experiment, config: Any) -> Path:
         return out / experiment.name
     text = "smoke" if config == experiment.smoke() else "_".join(changed)
     if len(text) > _LONGEST or not re.fullmatch(r"[A-Za-z0-9_.+-]+", text):
-        text = hashlib.sha256(text.encode()).hexdigest()[:12]
+        first = [one for one in changed[:2] if re.fullmatch(r"[A-Za-z0-9_.+-]{1,20}", one)]
+        text = "_".join([*first, hashlib.sha256(text.encode()).hexdigest()[:8]])
     return out / f"{experiment.name}@{text}"
 
 
