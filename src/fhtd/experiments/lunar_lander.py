@@ -15,8 +15,8 @@ from fhtd.reproduction import (
     Experiment,
     Results,
     Scratch,
-    Verdict,
     above,
+    below,
     exactly,
     style,
     worst,
@@ -236,17 +236,18 @@ def _divergence(config: Config, data: Arrays, theirs: Arm, ours: Arm) -> Claim:
     early = config.frames / 5
     soon = (data[f"{theirs}.senseless"] >= 0) & (data[f"{theirs}.senseless"] <= early)
     never = data[f"{ours}.senseless"] < 0
-    whole = bool(soon.all() and never.all())
-    none = not soon.any()
+    shares = Interval.share(soon), Interval.share(~never)
     return Claim(
         "dqn-diverges-undiscounted",
         "DQN with discount 1 diverges immediately; DFHQ does not.",
         f"a run has diverged where its mean target exceeds {landing.SENSELESS:g} in size, which no "
-        "episode can bring; holds if every DQN run does in the first fifth and no DFHQ run ever "
-        "does, fails if no DQN run does, else inconclusive",
+        "episode can bring; holds if the 95% interval of the share of DQN's runs that do in the "
+        "first fifth lies above one half, and that of DFHQ's that ever do below, fails if one is "
+        "clearly otherwise",
         f"{int(soon.sum())} of {len(soon)} DQN runs (first fifth), "
-        f"{int((~never).sum())} of {len(never)} DFHQ runs (at any time)",
-        Verdict.HOLDS if whole else Verdict.FAILS if none else Verdict.INCONCLUSIVE,
+        f"{int((~never).sum())} of {len(never)} DFHQ runs (at any time); shares {shares[0]} and "
+        f"{shares[1]}",
+        worst([above(shares[0], 0.5), below(shares[1], 0.5)]),
     )
 
 
