@@ -22,13 +22,12 @@ def measure(workers: int) -> tuple[float, float]:
     """Seconds that passed, and seconds that the runs took, added up."""
     experiment = find("lunar-lander")
     config = replace(experiment.config(), frames=FRAMES, runs=RUNS, discounts=(0.99,))
-    blocks = [block for block in experiment.blocks(config) if block.startswith("dfhq")]
+    blocks = [block for block in experiment.blocks(config) if block.arm.algorithm == "dfhq"]
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder), print)
         keys = {block: Key.of(experiment, config, 0, block) for block in blocks}
         tasks = [
-            Task(experiment.name, config, 0, block, store.scratch(key))
-            for block, key in keys.items()
+            Task.of(experiment, config, 0, block, store.scratch(key)) for block, key in keys.items()
         ]
         begun, took = time.perf_counter(), 0.0
         for task, arrays, seconds in execute(tasks, workers):

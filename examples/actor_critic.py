@@ -38,6 +38,8 @@ class ActorCriticSettings(Settings):
 
 
 class State(NamedTuple):
+    """All that learning changes."""
+
     parameters: Any
     optimiser: Any
     updates: Any

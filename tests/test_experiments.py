@@ -14,17 +14,9 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 from fhtd.experiments import NAMES, Experiment, Verdict, find
+from fhtd.reproduction import Arrays, Block, join_runs, join_statistics, pack, run_blocks
 from fhtd.reproduction.executors import LocalScratch
-from fhtd.reproduction.experiment import (
-    Arrays,
-    block_name,
-    join_runs,
-    join_statistics,
-    pack,
-    parse_block,
-    run_blocks,
-)
-from fhtd.reproduction.reproduce import to_csv
+from fhtd.reproduction.summary import to_csv
 from fhtd.statistics import Statistics
 from worlds import wrong
 
@@ -33,7 +25,7 @@ SEEDED = [name for name in NAMES if name != "complexity"]
 QUICK = [name for name in SEEDED if not find(name).takes_hours]
 
 
-def run_block(experiment: Experiment, config: Any, seed: int, block: str) -> Arrays:
+def run_block(experiment: Experiment, config: Any, seed: int, block: Block) -> Arrays:
     """From the beginning, whatever the block keeps on the way."""
     if not experiment.resumable:
         return experiment.run(config, seed, block)
@@ -47,7 +39,7 @@ class Reproduced:
 
     experiment: Experiment
     config: Any
-    results: dict[str, Arrays]
+    results: dict[Block, Arrays]
     data: Arrays
 
 
@@ -183,23 +175,22 @@ def test_more_runs_only_add_blocks(name: str) -> None:
 def test_blocks_are_files_of_their_own(name: str) -> None:
     names = find(name).blocks(find(name).config())
     assert len(set(names)) == len(names)
-    assert not any(set(block) & set('/\\:*?"<>| ') for block in names)
+    assert not any(set(str(block)) & set('/\\:*?"<>| ') for block in names)
 
 
 @pytest.mark.parametrize("runs", [1, 5, 10, 23])
 def test_blocks_hold_every_run_once(runs: int) -> None:
-    names = [block_name("an-arm@0.5", block) for block in run_blocks(runs, 5)]
-    parsed = [parse_block(name) for name in names]
-    assert {arm for arm, _ in parsed} == {"an-arm@0.5"}
-    assert [run for _, block in parsed for run in block] == list(range(runs))
+    blocks = run_blocks("an-arm@0.5", runs, 5)
+    assert {block.arm for block in blocks} == {"an-arm@0.5"}
+    assert [run for block in blocks for run in block.runs] == list(range(runs))
+    assert str(blocks[0]) == f"an-arm@0.5.runs-0-{min(runs, 5) - 1}"
 
 
 def test_blocks_join_in_the_order_of_runs() -> None:
     samples = np.random.default_rng(0).normal(size=(23, 3))
-    blocks = [("a", block) for block in run_blocks(23, 5)] + [("b", range(2))]
     results = {
-        block_name(arm, block): {"x": samples[block], **pack("s", Statistics.of(samples[block]))}
-        for arm, block in reversed(blocks)
+        block: {"x": samples[block.runs], **pack("s", Statistics.of(samples[block.runs]))}
+        for block in reversed([*run_blocks("a", 23, 5), Block("b", range(2))])
     }
     np.testing.assert_array_equal(join_runs(results, "a", "x"), samples)
     joined, whole = join_statistics(results, "a", "s"), Statistics.of(samples)
@@ -209,13 +200,13 @@ def test_blocks_join_in_the_order_of_runs() -> None:
 
 
 @pytest.mark.parametrize("step_size", [0.1234567890123, 1e-05, 0.1 + 0.2])
-def test_a_block_computes_with_the_very_setting(step_size: float) -> None:
-    """Its name carries a number, which must not be rounded on the way."""
+def test_a_blocks_name_carries_the_very_setting(step_size: float) -> None:
+    """Two numbers that differ in the last digit are two blocks."""
     experiment = find("slippery-maze")
     tiny = {"runs": 2, "episodes": 2, "horizons": (8, 16), "discounts": (step_size,)}
     config = experiment.config(step_sizes=(step_size,), **tiny)
     for block in experiment.blocks(config):
-        arm, _, size = parse_block(block)[0].partition("@")
+        arm, _, size = str(block).removesuffix(".runs-0-1").partition("@")
         assert float(size) == step_size
         assert not arm.startswith("q-") or float(arm[2:]) == step_size
 

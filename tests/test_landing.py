@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fhtd.experiments import deep_values, find, landing
+from fhtd.reproduction import Arrays, Block
 from fhtd.reproduction.executors import LocalScratch
-from fhtd.reproduction.experiment import Arrays
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def test_a_curve_is_the_mean_of_the_last_ten() -> None:
 
 
 def test_curves_start_at_the_first_return() -> None:
-    results = {"a.runs-0-0": {"frame": np.array([20, 30]), "return": np.array([4.0, 6.0])}}
+    results = {Block("a", range(1)): {"frame": np.array([20, 30]), "return": np.array([4.0, 6.0])}}
     np.testing.assert_array_equal(
         landing.curves(results, "a", 1, np.array([10, 20, 30])), [[4, 4, 5]]
     )
@@ -123,7 +123,7 @@ def test_the_spread_over_runs_by_hand() -> None:
 def test_a_sweep_may_try_target_networks_at_some_widths_only() -> None:
     sweep = find("lander-sweep")
     config = replace(sweep.config.smoke(), widths=(16, 32, 64), target_widths=(32,))
-    names = [block.partition(".runs")[0] for block in sweep.blocks(config)]
+    names = [str(block).partition(".runs")[0] for block in sweep.blocks(config)]
     with_targets = {name for name in names if name.endswith("_100")}
     assert with_targets == {"dfhq8_0.99_32_0.0001_100", "dqn_0.99_32_0.0001_100"}
     assert len(set(names)) == 2 * 3 + 2
@@ -136,7 +136,8 @@ def test_a_sweep_may_try_target_networks_at_some_widths_only() -> None:
     assert "from width 16 to 64, no target network" in by_name["width-hurts-dqn-more"].rule
     # What is run with all widths has the same names, and so the same files.
     assert set(names) < {
-        block.partition(".runs")[0] for block in sweep.blocks(replace(config, target_widths=()))
+        str(block).partition(".runs")[0]
+        for block in sweep.blocks(replace(config, target_widths=()))
     }
 
 

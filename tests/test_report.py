@@ -12,12 +12,12 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from fhtd.commands.reproduce import write_report
+from fhtd.commands.results import write_report
 from fhtd.experiments import NAMES, Claim, Verdict, find
 from fhtd.pages import Chapter, build_report, read_chapters
 from fhtd.pages.curves import Drawn, read_charts
 from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.reproduce import Summary
+from fhtd.reproduction.summary import Summary
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = b"\x89PNG not really"

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
-from fhtd.statistics import Interval, Statistics, student_quantile
+from fhtd.statistics import (
+    Interval,
+    Statistics,
+    incomplete_beta,
+    student_bound,
+    student_quantile,
+)
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -78,3 +84,27 @@ def test_a_single_run_has_no_bounds() -> None:
 
 def test_interval_reads_well() -> None:
     assert str(Interval(0.123456, -1.0, 1234.5678)) == "0.1235 [-1, 1235]"
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0, 1), (1, 1), (0, 10), (10, 10), (7, 8), (999, 1000)])
+def test_interval_of_a_share_is_clopper_and_pearsons(hits: int, runs: int) -> None:
+    found = Interval.share(np.arange(runs) < hits)
+    expected = stats.binomtest(hits, runs).proportion_ci(0.95, "exact")
+    assert found.mean == hits / runs
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@given(a=st.floats(0.5, 500), b=st.floats(0.5, 500), x=st.floats(0, 1))
+def test_incomplete_beta_is_scipys(a: float, b: float, x: float) -> None:
+    assert incomplete_beta(a, b, x) == pytest.approx(special.betainc(a, b, x), abs=1e-11)
+
+
+@pytest.mark.parametrize("freedom", [1, 3, 19, 200])
+@pytest.mark.parametrize("tail", [0.025, 1e-4, 1e-8])
+def test_far_tails_are_students(freedom: int, tail: float) -> None:
+    assert student_bound(freedom, tail) == pytest.approx(stats.t.isf(tail, freedom), rel=1e-9)
+
+
+def test_a_few_equal_values_have_no_bounds() -> None:
+    assert Interval.of([2.0] * 4) == Interval(2.0, -np.inf, np.inf)
+    assert Interval.of([2.0] * 5) == Interval(2.0, 2.0, 2.0)

@@ -12,10 +12,10 @@ import pytest
 from driving import settle, wait_until
 from playwright.sync_api import Locator, Page
 
-from fhtd.commands.reproduce import write_report
+from fhtd.commands.results import write_report
 from fhtd.experiments import Claim, Verdict
 from fhtd.pages import read_chapters
-from fhtd.reproduction.reproduce import Summary
+from fhtd.reproduction.summary import Summary
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=alert(1)>"
@@ -53,7 +53,7 @@ def bring(page: Page, chapter: str, title: str) -> Locator:
 def test_every_curve_is_drawn(show: Callable[..., Page], report: Path):
     page = show(report)
     titles = [
-        (chapter.summary.experiment, drawn.title)
+        (chapter.place, drawn.title)
         for chapter in read_chapters(RESULTS)
         for drawn in chapter.charts
     ]
@@ -119,7 +119,7 @@ def test_arms_are_switched_off_by_click_and_key(show: Callable[..., Page], repor
 
 def test_the_axis_fits_the_arms_that_are_shown(show: Callable[..., Page], report: Path):
     """One that diverges leaves no room for the others until it is switched off."""
-    chart = bring(show(report), "lunar-lander", "Learning curves")
+    chart = bring(show(report), "lunar-lander@runs-10", "Learning curves")
     assert chart.evaluate(LINE, "dqn-1")["low"] < -2000
     chart.locator(".legend label", has_text="dqn-1").click()
     wait_until(lambda: -1000 < chart.evaluate(LINE, "dqn-1")["low"] < -400)

@@ -1,15 +1,14 @@
 """The commands that write pages to look into: `fhtd explore` and `watch`."""
 
 import dataclasses
-import importlib
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from fhtd.commands.parsing import UserError, parse
-from fhtd.files import write_atomically
+from fhtd.commands.parsing import UserError, parse, require
+from fhtd.files import check_writable, write_atomically
+from fhtd.references import resolve
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +35,13 @@ class Explore:
 
 def explore(arguments: list[str]) -> None:
     """Write the horizon explorer."""
-    parsed = parse(Explore, "fhtd explore", arguments)
-    require("bokeh")
+    examples = [
+        "fhtd explore slippery-maze",
+        "fhtd explore FrozenLake-v1 --horizon 32 --out lake.html",
+        "fhtd explore my-folder       # with mdp.npz, and learner.npz if there is one",
+    ]
+    parsed = parse(Explore, "fhtd explore", arguments, examples)
+    require("report", "bokeh")
     from fhtd import worlds
     from fhtd.pages.explorer import explore as build
     from fhtd.policy import uniform
@@ -62,6 +66,7 @@ def explore(arguments: list[str]) -> None:
     if out is None:
         name = parsed.problem.replace("/", "-")
         out = folder / "explore.html" if folder.is_dir() else Path(f"explore-{name}.html")
+    check_writable(out)
     text = build(
         mdp,
         horizon=parsed.horizon,
@@ -107,8 +112,9 @@ class Watch:
 
 def watch(arguments: list[str]) -> None:
     """Write the episode viewer."""
-    parsed = parse(Watch, "fhtd watch", arguments)
-    require("bokeh")
+    examples = ["fhtd watch runs/lander", "fhtd watch runs/lander --seed 3 --out landing.html"]
+    parsed = parse(Watch, "fhtd watch", arguments, examples)
+    require("report", "bokeh")
     # First, as it says how to run without a window.
     from fhtd.commands import train as deep_commands
     from fhtd.deep import DFHTD, use_one_thread
@@ -122,6 +128,8 @@ def watch(arguments: list[str]) -> None:
     signals = None if parsed.cumulants is None else _imported(parsed.cumulants)
     typed = {"environment": parsed.environment, "algorithm": parsed.algorithm}
     request = runs.read_request(parsed.folder, **typed)
+    out = parsed.folder / "episode.html" if parsed.out is None else parsed.out
+    check_writable(out)
     environment = request.make_environment(render_mode="rgb_array")
     try:
         agent = runs.load_agent(parsed.folder, **typed)
@@ -143,32 +151,15 @@ def watch(arguments: list[str]) -> None:
         )
     finally:
         environment.close()
-    write(parsed.folder / "episode.html" if parsed.out is None else parsed.out, text)
+    write(out, text)
 
 
 def _imported(place: str) -> dict[str, Any]:
-    """What MODULE:NAME stands for, with modules of the present folder too."""
-    module, colon, name = place.partition(":")
-    if not colon or not module or not name:
-        raise UserError(f"--cumulants must be MODULE:NAME, got {place!r}")
-    sys.path.insert(0, "")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"--cumulants {place}: {error}") from None
-    finally:
-        sys.path.remove("")
+    """Signals that the user has named."""
+    found = resolve(place, "--cumulants")
     if not isinstance(found, dict) or not all(map(callable, found.values())):
         raise UserError(f"--cumulants {place} must be a dictionary of functions, got {found!r}")
     return found
-
-
-def require(library: str) -> None:
-    """Refuse where what draws the pages is missing."""
-    from importlib.util import find_spec
-
-    if find_spec(library) is None:
-        raise UserError(f"{library} is not installed: pip install 'fhtd[report]'")
 
 
 def write(path: Path, text: str) -> None:

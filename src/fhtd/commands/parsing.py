@@ -4,25 +4,95 @@ import contextlib
 import io
 import itertools
 import re
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any
 
 import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+)
+
+#: A library of each extra, whose presence says that the extra is installed.
+_EXTRAS = {
+    "deep": ("jax", "equinox", "optax"),
+    "lander": ("Box2D",),
+    "ray": ("ray",),
+    "report": ("matplotlib", "bokeh"),
+}
 
 
 class UserError(Exception):
     """A mistake of the user's: one line, no traceback."""
 
 
-def parse(kind: Any, prog: str, arguments: list[str]) -> Any:
-    """An instance of `kind`, a dataclass, from a command's arguments."""
-    printed = io.StringIO()
+def parse(kind: Any, prog: str, arguments: list[str], examples: Sequence[str] = ()) -> Any:
+    """An instance of `kind`, a dataclass, from a command's arguments.
+
+    Args:
+        kind: The dataclass; its docstring is the description.
+        prog: The command as it is typed.
+        arguments: What follows it.
+        examples: Command lines for the end of the help.
+    """
+    printed, shown = io.StringIO(), io.StringIO()
     try:
-        with contextlib.redirect_stderr(printed):
+        with (
+            contextlib.redirect_stderr(printed),
+            contextlib.redirect_stdout(shown),
+            _registry,
+        ):
             return tyro.cli(kind, prog=prog, args=arguments)
     except SystemExit as end:
         if not end.code:  # help was asked for
+            sys.stdout.write(shown.getvalue())
+            if examples and {"-h", "--help"} & set(arguments):
+                sys.stdout.write("\nexamples:\n" + "".join(f"  {line}\n" for line in examples))
             raise
         raise UserError(f"{_gist(printed.getvalue())} (see {prog} --help)") from None
+
+
+def nearest(given: str, known: Sequence[str]) -> str:
+    """What was perhaps meant, as part of a sentence."""
+    near = get_close_matches(given, known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def require(extra: str, *libraries: str) -> None:
+    """Refuse, before any work, where libraries of an extra are missing; all of them by default."""
+    for library in libraries or _EXTRAS[extra]:
+        if find_spec(library) is None:
+            raise UserError(f"{library} is not installed: pip install 'fhtd[{extra}]'")
+
+
+def _of_whole_numbers(kind: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[int] | None:
+    """How flags that take whole numbers are read: 1e5 is one."""
+    if kind.type is not int:
+        return None
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda given: _whole(given[0]),
+        is_instance=lambda value: isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+_registry = ConstructorRegistry()
+_registry.primitive_rule(_of_whole_numbers)
+
+
+def _whole(text: str) -> int:
+    if re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?[eE]\+?[0-9]{1,2}", text):
+        exact = Decimal(text)
+        if exact == int(exact):
+            return int(exact)
+    return int(text)
 
 
 def _gist(box: str) -> str:

@@ -1,155 +1,175 @@
-"""What the commands print: progress, verdicts, settings."""
+"""`fhtd list` and `fhtd reproduce`: what can be reproduced, and doing it."""
 
+import dataclasses
+import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fhtd.files import write_atomically
-from fhtd.reproduction.experiment import Experiment
-from fhtd.reproduction.reproduce import Outcome, Progress, Summary, reproduce
+import tyro
 
-_SIGNS = {"holds": "+", "fails": "x", "inconclusive": "?"}
-
-
-def reproduce_all(
-    work: Sequence[tuple[Experiment, Any]],
-    *,
-    out: Path,
-    seed: int,
-    workers: int,
-    force: bool,
-    address: str | None = None,
-) -> None:
-    """Reproduce one experiment after the other, then write the report."""
-    _check_writable(out)
-    for experiment, config in work:
-        with _progress(experiment.name) as advance:
-            outcome = reproduce(
-                experiment,
-                config,
-                out=out,
-                seed=seed,
-                workers=workers,
-                force=force,
-                address=address,
-                advance=advance,
-                warn=lambda line: print(f"fhtd: {line}", file=sys.stderr),
-            )
-        _print_outcome(outcome)
-    print(f"report: {write_report(out, None)}")
+from fhtd import checks, progress
+from fhtd.commands.parsing import UserError, parse, require
+from fhtd.commands.results import SIGNS, write_report
+from fhtd.experiments import NAMES, find
+from fhtd.files import check_writable
+from fhtd.reproduction import Experiment, Verdict
+from fhtd.reproduction.reproduce import Outcome, Progress
+from fhtd.reproduction.reproduce import reproduce as compute
 
 
-def _check_writable(out: Path) -> None:
-    """Refuse a folder that cannot be written to before any work is done."""
-    probe = out / ".writable"
-    write_atomically(probe, b"")
-    probe.unlink(missing_ok=True)
+@dataclasses.dataclass(frozen=True)
+class Common:
+    """Options of every experiment."""
+
+    scale: Literal["paper", "smoke"] = "paper"
+    """The paper's scale, or one small enough to try in seconds."""
+    workers: int = os.cpu_count() or 1
+    """Processes to spread the work over."""
+    ray: str | None = None
+    """Address of a Ray cluster to send the work to instead, or auto for the one here."""
+    seed: int = 0
+    """Seed of all runs; run i draws from SeedSequence(seed, spawn_key=(i,))."""
+    out: Path = Path("runs")
+    """Folder of results; what is already there is not computed again."""
+    force: bool = False
+    """Compute everything again."""
+    check: bool = False
+    """End with exit code 1 if a claim fails."""
 
 
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[Progress], None]]:
-    """A live bar on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    from rich import progress as bars
-    from rich.console import Console
+@dataclasses.dataclass(frozen=True)
+class Several(Common):
+    """Reproduce several experiments, or all of them."""
 
-    columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TextColumn("{task.fields[state]}"),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(elapsed_when_finished=False),
-    )
-    console = Console(stderr=True)
-    # The end is estimated from all blocks so far, of which there may be few in an hour.
-    with bars.Progress(
-        *columns, console=console, transient=True, speed_estimate_period=1e9
-    ) as shown:
-        task = shown.add_task(name, total=None, state="")
+    runs: int | None = None
+    """Number of runs instead of each experiment's own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class List:
+    """List the experiments: what each shows, where it is in the paper, what it costs."""
+
+
+def list_experiments(arguments: list[str]) -> None:
+    """Print the experiments."""
+    parse(List, "fhtd list", arguments, ["fhtd list"])
+    width = max(len(name) for name in NAMES)
+    for experiment in map(find, NAMES):
+        print(f"{experiment.name:<{width}}  {experiment.shows}")
+        print(f"{'':<{width}}  {experiment.source}; about {experiment.cost} on two cores")
+
+
+def reproduce(arguments: list[str]) -> int:
+    """Run the named experiments, one after the other, then write the report."""
+    names = []
+    while arguments and not arguments[0].startswith("-"):
+        names.append(arguments.pop(0))
+    if not names and not {"-h", "--help"} & set(arguments):
+        raise UserError(f"name an experiment first, or all (experiments: {', '.join(NAMES)})")
+    experiments = [find(name) for name in dict.fromkeys(names) if name != "all"]
+    if "all" in names or not names:
+        quick = [one for one in map(find, NAMES) if not one.takes_hours]
+        experiments = list(dict.fromkeys([*quick, *experiments]))
+    if len(experiments) == 1:
+        common, configs = _parse_one(experiments[0], names[0], arguments)
+    else:
+        common, configs = _parse_several(experiments, arguments)
+    checks.integer("seed", common.seed, 0)
+    checks.integer("workers", common.workers, 1)
+    require("report", "matplotlib")
+    for extra in dict.fromkeys(extra for one in experiments for extra in one.extras):
+        require(extra)
+    if common.ray is not None:
+        require("ray")
+    check_writable(common.out / "report.html")
+    failed = False
+    for experiment, config in zip(experiments, configs, strict=True):
+        outcome = _reproduce(experiment, config, common)
+        _print(outcome)
+        failed |= any(claim.verdict is Verdict.FAILS for claim in outcome.claims)
+    print(f"report: {write_report(common.out, None)}")
+    return 1 if common.check and failed else 0
+
+
+def _reproduce(experiment: Experiment, config: Any, common: Common) -> Outcome:
+    with progress.live(experiment.name, on=sys.stderr.isatty()) as shown:
 
         def advance(now: Progress) -> None:
-            failed = f", {now.failed} failed" if now.failed else ""
-            state = f"{now.running} running{failed}"
-            shown.update(task, completed=now.done, total=now.total, state=state)
+            more = [f", {now.failed} failed"] if now.failed else []
+            more += [f", {now.elsewhere} by another process"] if now.elsewhere else []
+            shown(now.done, now.total, f"{now.running} running{''.join(more)}")
 
-        yield advance
+        return compute(
+            experiment,
+            config,
+            out=common.out,
+            seed=common.seed,
+            workers=common.workers,
+            force=common.force,
+            address=common.ray,
+            advance=advance,
+            warn=lambda line: print(f"fhtd: {line}", file=sys.stderr),
+        )
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _print(outcome: Outcome) -> None:
     kept = outcome.blocks - outcome.computed
     work = f"{outcome.computed} blocks in {outcome.seconds:.1f} s" if outcome.computed else ""
     reuse = f"{kept} kept" if kept else ""
     name = outcome.experiment.name
     print(f"{name}: {', '.join(filter(None, [work, reuse]))}; see {outcome.folder}")
     for claim in outcome.claims:
-        print(f"  {_SIGNS[claim.verdict]} {claim.verdict:<12}  {claim.name}: {claim.measured}")
+        print(f"  {SIGNS[claim.verdict]} {claim.verdict:<12}  {claim.name}: {claim.measured}")
     sys.stdout.flush()
 
 
-def show(experiment: Experiment, out: Path) -> None:
-    """Settings with their sentences, and the last verdicts in `out`."""
-    print(f"{experiment.title} ({experiment.source})")
-    print(f"Shows that {experiment.shows}; about {experiment.cost} on two cores.\n")
-    paper, smoke = experiment.config(), experiment.config.smoke()
-    sentences = _sentences(experiment.config)
-    for field in fields(experiment.config):
-        value, small = getattr(paper, field.name), getattr(smoke, field.name)
-        line = f"  {field.name} = {_plain(value)}"
-        if small != value:
-            line += f"  (smoke: {_plain(small)})"
-        print(f"{line}\n      {sentences.get(field.name, '')}")
-    summary = Summary.read(out / experiment.name)
-    if summary is None:
-        print(f"\nNo results in {out} yet: fhtd reproduce {experiment.name}")
-        return
-    print(f"\nLast verdicts (seed {summary.seed}, {summary.time} of one core):")
-    for claim in summary.claims:
-        print(f"  {_SIGNS[claim.verdict]} {claim.verdict:<12}  {claim.statement}")
-        print(f"      {claim.measured}")
+def _parse_one(experiment: Experiment, name: str, arguments: list[str]) -> tuple[Common, list[Any]]:
+    """One experiment: every field of its configuration is a flag."""
+    smoke = "smoke" in _values_of("--scale", arguments)
+    default = _config(experiment, "smoke" if smoke else "paper")
+    # Unprefixed flags of both parts; checked when the real configuration is built.
+    kind = dataclasses.make_dataclass(
+        "Reproduce",
+        [
+            ("common", Annotated[Common, tyro.conf.arg(name="")]),
+            ("config", Annotated[experiment.config, tyro.conf.arg(name="")], default),
+        ],
+        frozen=True,
+    )
+    kind.__doc__ = f"{experiment.title}: {experiment.shows}."
+    examples = [
+        f"fhtd reproduce {name}",
+        f"fhtd reproduce {name} --runs 10 --workers 2 --out results",
+    ]
+    parsed = parse(kind, f"fhtd reproduce {name}", arguments, examples)
+    return parsed.common, [parsed.config]
 
 
-def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def _values_of(flag: str, arguments: list[str]) -> list[str]:
+    """What is given for a flag, as `--flag value` or `--flag=value`."""
+    found = [a.partition("=")[2] for a in arguments if a.startswith(f"{flag}=")]
+    return found + [value for name, value in itertools.pairwise(arguments) if name == flag]
 
 
-def _sentences(config: type[Any]) -> dict[str, str]:
-    """The sentence under each field, as written in the source."""
-    import ast
-    import inspect
-    import textwrap
-
-    body = ast.parse(textwrap.dedent(inspect.getsource(config))).body[0]
-    found: dict[str, str] = {}
-    assert isinstance(body, ast.ClassDef)
-    for field, following in pairwise(body.body):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(following, ast.Expr)
-            and isinstance(following.value, ast.Constant)
-        ):
-            found[field.target.id] = " ".join(str(following.value.value).split())
-    return found
+def _config(experiment: Experiment, scale: str) -> Any:
+    config = experiment.config() if scale == "paper" else experiment.smoke()
+    if config is None:
+        raise UserError(f"{experiment.name} has no smoke scale")
+    return config
 
 
-def write_report(results: Path, out: Path | None) -> Path:
-    """Write the report of a results folder; returns where it is."""
-    from fhtd.pages import build_report, read_chapters
-
-    chapters = read_chapters(results)
-    if not chapters:
-        raise ValueError(f"{results} holds no results yet: run fhtd reproduce all first")
-    path = results / "report.html" if out is None else out
-    way = os.path.relpath(results.resolve(), path.resolve().parent)
-    data = "" if way == "." else f"{Path(way).as_posix()}/"
-    write_atomically(path, build_report(chapters, data).encode())
-    return path.resolve()
+def _parse_several(experiments: list[Experiment], arguments: list[str]) -> tuple[Common, list[Any]]:
+    """Several experiments: the options that all of them share."""
+    examples = [
+        "fhtd reproduce all",
+        "fhtd reproduce baird random-walk --scale smoke",
+        "fhtd reproduce lunar-lander --runs 10     # flags of its own: see its --help",
+        "fhtd reproduce my_module:EXPERIMENT       # one of your own",
+    ]
+    parsed = parse(Several, "fhtd reproduce NAME...", arguments, examples)
+    configs = [_config(experiment, parsed.scale) for experiment in experiments]
+    if parsed.runs is not None:
+        configs = [dataclasses.replace(config, runs=parsed.runs) for config in configs]
+    return parsed, configs

@@ -4,15 +4,14 @@ import ast
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from fhtd import checks
+from fhtd import checks, progress
 from fhtd.commands.parsing import parse
+from fhtd.files import check_writable
 
 # Pictures are drawn without a window.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -106,7 +105,16 @@ def train(arguments: list[str]) -> None:
         "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
         f"These are the settings of {kind.__name__}; --algorithm NAME --help shows another's."
     )
-    parsed = parse(asked, "fhtd train", arguments)
+    parsed = parse(
+        asked,
+        "fhtd train",
+        arguments,
+        [
+            "fhtd train CartPole-v1 --horizon 32 --hidden 64 64 --frames 15000",
+            "fhtd train LunarLander-v3 --horizon 64 --frames 5e5 --out runs/lander",
+            "fhtd train --resume runs/lander",
+        ],
+    )
     use_one_thread()
     options: Options = parsed.options
     if options.resume is not None:
@@ -145,8 +153,11 @@ def train(arguments: list[str]) -> None:
     if options.tensorboard:
         run.use_tensorboard()
     stop = runs.Stop()
+    bar = progress.live(
+        "training", run.request.frames, done=run.agent.frames, on=sys.stderr.isatty()
+    )
     try:
-        with runs.signals_kept(stop), _progress(run.agent.frames, run.request.frames) as advance:
+        with runs.signals_kept(stop), bar as advance:
             agent = run.train(advance, stop)
     except runs.Interrupted as end:
         frame = run.agent.frames
@@ -207,23 +218,11 @@ def _environment_options(given: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-@contextmanager
-def _progress(done: int, total: int) -> Iterator[Any]:
-    """A live bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda frames: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("training", total=total, completed=done)
-        yield lambda frames: progress.update(task, completed=frames)
-
-
 def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
-    parsed = parse(Evaluate, "fhtd evaluate", arguments)
+    parsed = parse(
+        Evaluate, "fhtd evaluate", arguments, ["fhtd evaluate runs/lander --episodes 100"]
+    )
     from fhtd.deep import run as runs
     from fhtd.deep import use_one_thread
     from fhtd.statistics import Interval
@@ -242,7 +241,7 @@ def evaluate(arguments: list[str]) -> None:
 
 def record(arguments: list[str]) -> None:
     """Write an animation of one episode."""
-    parsed = parse(Record, "fhtd record", arguments)
+    parsed = parse(Record, "fhtd record", arguments, ["fhtd record runs/lander --seed 3"])
     from fhtd.deep import run as runs
     from fhtd.deep import use_one_thread
     from fhtd.pages.gif import record_episode
@@ -252,9 +251,10 @@ def record(arguments: list[str]) -> None:
     checks.integer("every", parsed.every, 1)
     typed = {"environment": parsed.environment, "algorithm": parsed.algorithm}
     request = runs.read_request(parsed.folder, **typed)
+    path = parsed.folder / "episode.gif" if parsed.out is None else parsed.out
+    check_writable(path)
     agent = runs.load_agent(parsed.folder, **typed)
     environment = request.make_environment(render_mode="rgb_array")
-    path = parsed.folder / "episode.gif" if parsed.out is None else parsed.out
     try:
         steps = record_episode(
             agent,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from fhtd import checks
+from fhtd import checks, progress
 from fhtd.deep import checkpoint, describing
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.codecs import Observations, actions_of
@@ -257,18 +257,16 @@ class Agent(Generic[S]):
             callback: called as `callback(agent, episode)` after each episode with its `return`,
                 `length`, `frame` and number `episode`; ends training by returning False.
         """
-        rounds: Any = self.rounds(total_timesteps)
-        if progress_bar:
-            from rich.progress import track
-
-            total = -(-total_timesteps // self.settings.n_envs)
-            rounds = track(rounds, total=total, description=type(self).__name__)
-        for finished in rounds:
-            if callback is None:
-                continue
-            answers = [callback(self, episode) for episode in finished]
-            if any(answer is False for answer in answers):
-                break
+        begun, name = self.frames, type(self).__name__
+        with progress.live(name, total_timesteps, on=progress_bar) as advance:
+            for finished in self.rounds(total_timesteps):
+                if not finished:
+                    continue
+                advance(self.frames - begun)
+                if callback is not None:
+                    answers = [callback(self, episode) for episode in finished]
+                    if any(answer is False for answer in answers):
+                        break
         return self
 
     def rounds(self, total_timesteps: int) -> Iterator[list[dict[str, float]]]:

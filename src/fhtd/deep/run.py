@@ -9,12 +9,12 @@
 Logs hold no clock times, so that a run that was killed and resumed leaves the same bytes.
 """
 
-import importlib
 import json
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,8 +26,9 @@ from fhtd.deep.agents.dqn import DQN
 from fhtd.deep.logs import Tables
 from fhtd.deep.settings import from_json
 from fhtd.envs.making import make
-from fhtd.files import write_atomically
+from fhtd.files import locked, sweep, write_atomically
 from fhtd.provenance import versions
+from fhtd.references import resolve
 
 FORMAT = 1
 #: Agents that commands know by a short name; any other is named as MODULE:CLASS.
@@ -184,14 +185,12 @@ def algorithm(name: str) -> type[Agent[Any]]:
     """By its short name, or as MODULE:CLASS."""
     if name in ALGORITHMS:
         return ALGORITHMS[name]
-    module, colon, attribute = name.partition(":")
-    known = f"{', '.join(ALGORITHMS)}, or MODULE:CLASS of your own"
-    if not colon:
-        raise ValueError(f"algorithm must be one of {known}, got {name!r}")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"algorithm {name!r} cannot be imported: {error}") from None
+    if ":" not in name:
+        known = ", ".join(ALGORITHMS)
+        raise ValueError(
+            f"algorithm must be one of {known}, or MODULE:CLASS of your own, got {name!r}"
+        )
+    found = resolve(name, "algorithm")
     if not isinstance(found, type) or not issubclass(found, Agent):
         raise ValueError(f"algorithm {name!r} is not a fhtd.deep.Agent")
     return found
@@ -199,12 +198,12 @@ def algorithm(name: str) -> type[Agent[Any]]:
 
 def start(request: Request, folder: Path) -> "Run":
     """Begin a run in a folder of its own; one that holds anything is refused."""
-    # A crash while a file was written leaves its temporary twin, whose name begins with a dot.
+    lock = _lock(folder)
     if folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
         raise ValueError(
             f"{folder} is not empty: give another --out, or continue with --resume {folder}"
         )
-    run = Run(request, folder, request.build())
+    run = Run(request, folder, request.build(), lock)
     content = {"format": FORMAT, "versions": versions(), **asdict(request)}
     write_atomically(folder / "run.json", (json.dumps(content, indent=2) + "\n").encode())
     return run
@@ -216,12 +215,22 @@ def resume(folder: Path, **typed: str | None) -> "Run":
     `typed` are an environment and an algorithm that the user has named, see `read_request`.
     """
     request = read_request(folder, **typed)
+    lock = _lock(folder)
     if (folder / FINISHED).exists():
         raise ValueError(f"{folder} is finished after {request.frames} frames: nothing to resume")
     agent = _last_good(request, folder)
-    run = Run(request, folder, agent)
+    run = Run(request, folder, agent, lock)
     run.log.rewind(agent)
     return run
+
+
+def _lock(folder: Path) -> ExitStack:
+    """Take a folder for this process alone; what killed writers left in it is removed."""
+    lock = ExitStack()
+    if not lock.enter_context(locked(folder / ".lock")):
+        raise ValueError(f"{folder} is in use: another process is training there")
+    sweep(folder)
+    return lock
 
 
 def read_request(
@@ -285,8 +294,10 @@ def _agreeing(request: Request, folder: Path, agent: Agent[Any]) -> Agent[Any]:
 class Run:
     """A run under way."""
 
-    def __init__(self, request: Request, folder: Path, agent: Agent[Any]) -> None:
+    def __init__(self, request: Request, folder: Path, agent: Agent[Any], lock: ExitStack) -> None:
         self.request, self.folder, self.agent = request, folder, agent
+        # Let go of when training ends, or when nobody has the run any more.
+        self._let_go = weakref.finalize(self, lock.close)
         self.log = Tables(folder, request.log_every)
 
     def use_tensorboard(self) -> None:
@@ -300,15 +311,18 @@ class Run:
     ) -> Agent[Any]:
         """Train to the end; `advance` is told the frames done after each episode."""
         request = self.request
-        train(
-            self.agent,
-            request.frames,
-            self.folder,
-            self.log,
-            checkpoint_every=request.checkpoint_every,
-            advance=advance,
-            stop=stop,
-        )
-        self.agent.save(self.folder / FINISHED)
-        self.log.close()
+        try:
+            train(
+                self.agent,
+                request.frames,
+                self.folder,
+                self.log,
+                checkpoint_every=request.checkpoint_every,
+                advance=advance,
+                stop=stop,
+            )
+            self.agent.save(self.folder / FINISHED)
+        finally:
+            self.log.close()
+            self._let_go()
         return self.agent

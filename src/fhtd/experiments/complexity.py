@@ -1,7 +1,6 @@
 """What a step costs: n-step FHTD over n, FHTD(lambda) over H."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,17 +10,19 @@ from fhtd import checks, problems
 from fhtd.online import FHTDLambda, NStepFHTD
 from fhtd.online.learner import Learner
 from fhtd.online.simulate import simulate
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
-    MOST_RUNS,
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     above,
     below,
+    style,
     worst,
 )
+from fhtd.reproduction.arms import MOST_RUNS
 from fhtd.statistics import Interval, Statistics
 from fhtd.weighting import Weighting
 
@@ -65,9 +66,9 @@ def backups(horizon: int) -> list[int]:
     return [2**k for k in range(int(np.log2(horizon)) + 1)]
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """One measurement of everything at a time, so that slow moments of the machine are shared."""
-    return [f"repetition-{i}" for i in range(config.runs)]
+    return [Block(f"repetition-{i}") for i in range(config.runs)]
 
 
 def _nanoseconds(learner: Learner, steps: int) -> float:
@@ -85,7 +86,7 @@ def _nanoseconds(learner: Learner, steps: int) -> float:
     return (time.perf_counter() - begun) / steps * 1e9
 
 
-def run(config: Config, seed: int, block: str) -> Arrays:
+def run(config: Config, seed: int, block: Block) -> Arrays:
     """Nanoseconds per step of every n for every H, and of FHTD(lambda)."""
     features = problems.random_grid().features
     arrays: Arrays = {}
@@ -113,7 +114,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
     return arrays
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """(repetitions, settings) of nanoseconds."""
     names = [f"n-step-{horizon}" for horizon in config.horizons] + ["lambda"]
     return {name: np.stack([results[block][name] for block in blocks(config)]) for name in names}
@@ -224,7 +225,7 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
 EXPERIMENT = Experiment(
     name="complexity",
     title="What a step of multi-step FHTD costs",
-    source="Multi-step FHTD, FHTD(lambda)",
+    source="Sections on multi-step prediction and FHTD(lambda)",
     shows="skipping horizons makes long horizons cheap; traces cost H squared",
     cost="20 s",
     config=Config,

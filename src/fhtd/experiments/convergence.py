@@ -1,6 +1,5 @@
 """Linear FHQ-learning reaches Proposition 1's equilibrium; the matrices that make FHTD stable."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,17 +11,17 @@ from fhtd.features import Features, StateFeatures
 from fhtd.mdp import FiniteMDP
 from fhtd.online import FHQ, Decay
 from fhtd.online.simulate import simulate
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     below,
-    block_name,
     join_runs,
-    parse_block,
     run_blocks,
+    style,
     truth_of,
     worst,
 )
@@ -73,6 +72,16 @@ class Config:
         return cls(runs=4, worlds=3, steps=300_000)
 
 
+@dataclass(frozen=True)
+class World:
+    """A random MDP, by its number."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"world-{self.index}"
+
+
 def world(
     config: Config, seed: int, index: int
 ) -> tuple[FiniteMDP, StateFeatures, npt.NDArray[np.float64]]:
@@ -96,19 +105,18 @@ def _recorded_at(config: Config) -> np.ndarray:
     return np.unique(np.geomspace(config.steps / 1000, config.steps, 31).astype(int))
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """Every world in blocks of runs."""
     return [
-        block_name(f"world-{index}", runs)
+        block
         for index in range(config.worlds)
-        for runs in run_blocks(config.runs, _BLOCK)
+        for block in run_blocks(World(index), config.runs, _BLOCK)
     ]
 
 
-def run(config: Config, seed: int, block: str) -> Arrays:
+def run(config: Config, seed: int, block: Block) -> Arrays:
     """Distance of the action values from the equilibrium's over time, relative to their size."""
-    arm, runs = parse_block(block)
-    mdp, features, behaviour = world(config, seed, int(arm.removeprefix("world-")))
+    mdp, features, behaviour = world(config, seed, block.arm.index)
     weighting = Weighting.exponential(config.horizon, config.discount)
     distribution = oracle.stationary_distribution(mdp, behaviour)
     weights = oracle.linear_control_fixed_point(mdp, features, behaviour, weighting, distribution)
@@ -123,7 +131,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
         ),
         mdp,
         steps=config.steps,
-        runs=runs,
+        runs=block.runs,
         behaviour=behaviour,
         truth=truth,
         record_at=_recorded_at(config),
@@ -136,7 +144,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
     return {"distance": found.error_curves / size}
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """(worlds, runs, moments, horizons) of distances, and Baird's eigenvalues."""
     baird = problems.baird()
     distribution = np.full(baird.mdp.n_states, 1 / baird.mdp.n_states)
@@ -144,7 +152,7 @@ def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
     return {
         "step": _recorded_at(config),
         "distance": np.stack(
-            [join_runs(results, f"world-{i}", "distance") for i in range(config.worlds)]
+            [join_runs(results, World(i), "distance") for i in range(config.worlds)]
         ),
         "td_eigenvalues": np.linalg.eigvals(found.td_matrix).astype(complex),
         "fhtd_eigenvalues": np.linalg.eigvals(found.fhtd_matrix).astype(complex),

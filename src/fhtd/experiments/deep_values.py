@@ -1,22 +1,21 @@
 """What deep agents expected against what then came, with the weights of LunarLander's runs."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from fhtd.experiments import landing, lunar_lander
-from fhtd.experiments.lunar_lander import Config
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.experiments.lunar_lander import Arm, Config
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     above,
-    exactly,
-    parse_block,
+    style,
 )
 from fhtd.statistics import Interval
 from fhtd.targets import weighted_sums
@@ -30,14 +29,14 @@ _LEFT_OUT = 0.01
 _LAST_STEPS, _TOGETHER = 256, 8
 
 
-def arms(config: Config) -> list[str]:
+def arms(config: Config) -> list[Arm]:
     """Both algorithms at the first discount."""
-    return [f"{name}-{exactly(config.discounts[0])}" for name in ("dfhq", "dqn")]
+    return [Arm(name, config.discounts[0]) for name in ("dfhq", "dqn")]
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """Those of LunarLander's experiment at the first discount."""
-    return [b for b in lunar_lander.blocks(config) if parse_block(b)[0] in arms(config)]
+    return [b for b in lunar_lander.blocks(config) if b.arm in arms(config)]
 
 
 def outcomes(
@@ -52,9 +51,9 @@ def outcomes(
     return found, known
 
 
-def span_of(config: Config, arm: str) -> int:
+def span_of(config: Config, arm: Arm) -> int:
     """How many rewards an estimate is about: H, or all but the last 1% of a discounted sum."""
-    if arm.startswith("dfhq"):
+    if arm.algorithm == "dfhq":
         return config.horizon
     discount = config.discounts[0]
     if discount >= 1:
@@ -62,13 +61,13 @@ def span_of(config: Config, arm: str) -> int:
     return int(np.ceil(np.log(_LEFT_OUT) / np.log(discount)))
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """Per run: bias, root-mean-square error, spread of outcomes; and the first run's episodes."""
     data: Arrays = {"steps_to_end": np.arange(_TOGETHER, _LAST_STEPS + 1, _TOGETHER)}
     for arm in arms(config):
         rows, near = [], []
         for run in range(config.runs):
-            one = results[landing.run_name(arm, run)]
+            one = results[landing.one_run(arm, run)]
             values, returns, known, first = _compare(config, arm, one)
             errors = (values - returns)[known]
             near.append(by_steps_to_end(errors, steps_to_end(one)[known]))
@@ -128,7 +127,7 @@ def _over_runs(
 
 
 def _compare(
-    config: Config, arm: str, one: Arrays
+    config: Config, arm: Arm, one: Arrays
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_], int]:
     """Estimates and outcomes of a run's episodes, joined; the length of the first."""
     lengths = one["evaluation_length"]
@@ -148,15 +147,15 @@ def plot(config: Config, data: Arrays) -> "Figure":
         panel = axes[0, i]
         steps = np.arange(len(data[f"{arm}.values"]))
         style.line(panel, steps, data[f"{arm}.values"], None, "estimate", 1)
-        what = f"{config.horizon}-step return" if arm.startswith("dfhq") else "discounted return"
+        what = f"{config.horizon}-step return" if arm.algorithm == "dfhq" else "discounted return"
         style.line(panel, steps, data[f"{arm}.returns"], None, what, 2)
-        style.label(panel, f"{landing.title(arm)}: an episode", "step", "value of the action taken")
+        style.label(panel, f"{arm.title}: an episode", "step", "value of the action taken")
         for panel, field in ((axes[1, 0], "bias"), (axes[1, 1], "error")):
             runs = data[f"{arm}.{field}"] / data[f"{arm}.spread"]
-            landing.dots(panel, i, runs, landing.title(arm))
+            landing.dots(panel, i, runs, arm.title)
         for panel, field in ((axes[2, 0], "near_bias"), (axes[2, 1], "near_error")):
             mean, error = _over_runs(data[f"{arm}.{field}"])
-            style.line(panel, data["steps_to_end"], mean, error, landing.title(arm), i)
+            style.line(panel, data["steps_to_end"], mean, error, arm.title, i)
     for panel, word in ((axes[2, 0], "Bias"), (axes[2, 1], "Root-mean-square error")):
         style.label(panel, f"{word} near the end", "steps to the end of the episode", "reward")
         panel.invert_xaxis()
@@ -209,7 +208,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """Every run in numbers, and the episodes that are shown."""
-    names = arms(config)
+    names = [str(arm) for arm in arms(config)]
     runs = {
         "arm": np.repeat(names, config.runs),
         "run": np.tile(np.arange(config.runs), len(names)),
@@ -271,6 +270,7 @@ EXPERIMENT = Experiment(
             error="standard_error",
         ),
     ),
+    extras=("deep", "lander"),
     resumable=True,
     takes_hours=True,
     megabytes=500,

@@ -1,6 +1,5 @@
 """What the paper leaves open in LunarLander: which RMSprop, and which first weights."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,9 +7,17 @@ import numpy as np
 
 from fhtd import checks
 from fhtd.experiments import landing
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import Arrays, Claim, Experiment, Scratch, above, parse_block
+from fhtd.reproduction import (
+    Arrays,
+    Block,
+    Chart,
+    Claim,
+    Experiment,
+    Results,
+    Scratch,
+    above,
+    style,
+)
 from fhtd.statistics import Interval, Statistics
 
 if TYPE_CHECKING:
@@ -58,44 +65,55 @@ class Config:
         return cls(runs=2, frames=1_200, horizon=8, hidden=(16, 16), optimisers=("rmsprop-torch",))
 
 
-def arms(config: Config) -> list[str]:
-    """Algorithm, optimiser and first weights."""
+@dataclass(frozen=True)
+class Arm:
+    """An algorithm under one reading of the paper."""
+
+    algorithm: str
+    optimiser: str
+    initialisation: str
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}_{self.optimiser}_{self.initialisation}"
+
+
+def arms(config: Config) -> list[Arm]:
+    """Both algorithms under every reading."""
     return [
-        f"{algorithm}_{optimiser}_{start}"
+        Arm(algorithm, optimiser, start)
         for optimiser in config.optimisers
         for start in config.initialisations
         for algorithm in ("dfhq", "dqn")
     ]
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """One run each."""
     return landing.blocks_of(arms(config), config.runs)
 
 
-def run(config: Config, seed: int, block: str, scratch: Scratch) -> Arrays:
+def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
     """Train one agent."""
-    arm, runs = parse_block(block)
-    algorithm, optimiser, start = arm.split("_")
+    arm: Arm = block.arm
     settings = {
         "discount": config.discount,
         "hidden": config.hidden,
-        "optimiser": optimiser,
-        "initialisation": start,
+        "optimiser": arm.optimiser,
+        "initialisation": arm.initialisation,
     }
-    if algorithm == "dfhq":
+    if arm.algorithm == "dfhq":
         settings["horizon"] = config.horizon
     return landing.train(
-        algorithm,
+        arm.algorithm,
         settings,
         frames=config.frames,
         seed=seed,
-        run=runs.start,
+        run=block.runs.start,
         scratch=scratch,
     )
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """Curves of every run."""
     at = landing.points(config.frames)
     curves = {f"{a}.curves": landing.curves(results, a, config.runs, at) for a in arms(config)}
@@ -109,7 +127,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     for i, start in enumerate(config.initialisations):
         for j, optimiser in enumerate(config.optimisers):
             for index, algorithm in enumerate(("dfhq", "dqn")):
-                curves = data[f"{algorithm}_{optimiser}_{start}.curves"]
+                curves = data[f"{Arm(algorithm, optimiser, start)}.curves"]
                 found = Statistics.of(curves)
                 text = algorithm.upper()
                 error = found.standard_error if config.runs > 1 else None
@@ -126,7 +144,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     for optimiser in config.optimisers:
         for start in config.initialisations:
             ours, theirs = (
-                landing.areas(data, f"{name}_{optimiser}_{start}") for name in ("dfhq", "dqn")
+                landing.areas(data, Arm(name, optimiser, start)) for name in ("dfhq", "dqn")
             )
             gap = Interval.of(ours - theirs)
             found.append(
@@ -149,13 +167,13 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     return {
         "runs": style.as_columns(
             ("arm", "run", "area"),
-            [arm for arm, _ in rows],
+            [str(arm) for arm, _ in rows],
             [run for _, run in rows],
             [float(landing.areas(data, arm)[run]) for arm, run in rows],
         ),
         "curves": style.as_columns(
             ("arm", "frame", "mean_return"),
-            np.repeat(arms(config), len(data["frame"])),
+            np.repeat([str(arm) for arm in arms(config)], len(data["frame"])),
             np.tile(data["frame"], len(arms(config))),
             np.concatenate([data[f"{arm}.curves"].mean(axis=0) for arm in arms(config)]),
         ),
@@ -181,6 +199,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     extent=("runs", "optimisers", "initialisations"),
+    extras=("deep", "lander"),
     resumable=True,
     takes_hours=True,
     megabytes=500,

@@ -1,6 +1,5 @@
 """The appendix's sweep in LunarLander: rates, widths, horizons, discounts, target networks."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -10,16 +9,17 @@ import numpy.typing as npt
 
 from fhtd import checks
 from fhtd.experiments import landing
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     Scratch,
     above,
     exactly,
-    parse_block,
+    style,
 )
 from fhtd.statistics import Interval
 
@@ -101,9 +101,7 @@ class Arm:
     learning_rate: float
     target_interval: int
 
-    @property
-    def name(self) -> str:
-        """What files and tables call it."""
+    def __str__(self) -> str:
         head = self.algorithm if self.algorithm == "dqn" else f"dfhq{self.horizon}"
         return (
             f"{head}_{exactly(self.discount)}_{self.width}_{exactly(self.learning_rate)}"
@@ -133,15 +131,14 @@ def arms(config: Config) -> list[Arm]:
     ]
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """One run each."""
-    return landing.blocks_of([arm.name for arm in arms(config)], config.runs)
+    return landing.blocks_of(arms(config), config.runs)
 
 
-def run(config: Config, seed: int, block: str, scratch: Scratch) -> Arrays:
+def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
     """Train one agent."""
-    name, runs = parse_block(block)
-    (arm,) = (one for one in arms(config) if one.name == name)
+    arm: Arm = block.arm
     settings = {
         "discount": arm.discount,
         "hidden": (arm.width, arm.width),
@@ -155,17 +152,16 @@ def run(config: Config, seed: int, block: str, scratch: Scratch) -> Arrays:
         settings,
         frames=config.frames,
         seed=seed,
-        run=runs.start,
+        run=block.runs.start,
         scratch=scratch,
     )
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """Area under the curve of every run of every setting."""
     at = landing.points(config.frames)
     return {
-        arm.name: landing.curves(results, arm.name, config.runs, at).mean(axis=1)
-        for arm in arms(config)
+        str(arm): landing.curves(results, arm, config.runs, at).mean(axis=1) for arm in arms(config)
     }
 
 
@@ -178,8 +174,8 @@ def plot(config: Config, data: Arrays) -> "Figure":
         for algorithm, horizon in kinds:
             for interval in config.target_intervals:
                 best = _best(config, data, algorithm, horizon, discount, interval)
-                means = [data[arm.name].mean() for arm in best]
-                spread = [data[a.name].std(ddof=1) if config.runs > 1 else 0.0 for a in best]
+                means = [data[str(arm)].mean() for arm in best]
+                spread = [data[str(a)].std(ddof=1) if config.runs > 1 else 0.0 for a in best]
                 error = np.array(spread) / np.sqrt(config.runs)
                 widths = config.widths_with(interval)
                 label = best[0].kind + best[0].target
@@ -200,7 +196,7 @@ def _best(
     for width in config.widths_with(interval):
         first = Arm(algorithm, horizon, discount, width, config.learning_rates[0], interval)
         choices = [replace(first, learning_rate=rate) for rate in config.learning_rates]
-        found.append(max(choices, key=lambda arm: float(data[arm.name].mean())))
+        found.append(max(choices, key=lambda arm: float(data[str(arm)].mean())))
     return found
 
 
@@ -208,7 +204,7 @@ def _runs(config: Config, data: Arrays, algorithm: str, interval: int) -> Rows:
     """Each run's area at each width, at the first discount, last horizon and best rate."""
     horizon = config.horizons[-1] if algorithm == "dfhq" else 0
     chosen = _best(config, data, algorithm, horizon, config.discounts[0], interval)
-    return {arm.width: data[arm.name] for arm in chosen}
+    return {arm.width: data[str(arm)] for arm in chosen}
 
 
 def _gain(config: Config, data: Arrays, algorithm: str, interval: int) -> npt.NDArray[np.float64]:
@@ -290,7 +286,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """Every setting, none left out."""
     grid = arms(config)
-    stats = [Interval.of(data[arm.name]) for arm in grid]
+    stats = [Interval.of(data[str(arm)]) for arm in grid]
     names = ("algorithm", "horizon", "discount", "width", "learning_rate", "target_interval")
     columns = [[getattr(arm, name) for arm in grid] for name in names]
     return {
@@ -338,6 +334,7 @@ EXPERIMENT = Experiment(
     ),
     # A block's name says all of these.
     extent=("runs", *_LISTS),
+    extras=("deep", "lander"),
     resumable=True,
     takes_hours=True,
     megabytes=1200,

@@ -1,14 +1,14 @@
 """Deep agents in LunarLander: one run of an arm, and what the figures read off many."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.reproduction import style
-from fhtd.reproduction.experiment import MOST_RUNS, Arrays, Scratch
+from fhtd.reproduction import Arrays, Block, Results, Scratch, style
+from fhtd.reproduction.arms import MOST_RUNS
 from fhtd.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -174,26 +174,26 @@ def curve(
 
 
 def curves(
-    results: Mapping[str, Arrays], arm: str, runs: int, at: npt.NDArray[np.int64]
+    results: Results, arm: Hashable, runs: int, at: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """(runs, points) of an arm; before a first episode has ended, its return is taken."""
     found = np.empty((runs, len(at)))
     for run in range(runs):
-        one = results[run_name(arm, run)]
+        one = results[one_run(arm, run)]
         line = curve(one["frame"], one["return"], at)
         found[run] = np.where(np.isnan(line), one["return"][0], line)
     return found
 
 
-def run_name(arm: str, run: int) -> str:
+def one_run(arm: Hashable, run: int) -> Block:
     """One run is one block."""
-    return f"{arm}.runs-{run}-{run}"
+    return Block(arm, range(run, run + 1))
 
 
-def blocks_of(arms: Sequence[str], runs: int) -> list[str]:
+def blocks_of(arms: Sequence[Hashable], runs: int) -> list[Block]:
     """All arms' first runs before any arm's second, so that few runs are already a comparison."""
     checks.integer("runs", runs, 1, MOST_RUNS)
-    return [run_name(arm, run) for run in range(runs) for arm in arms]
+    return [one_run(arm, run) for run in range(runs) for arm in arms]
 
 
 def points(frames: int) -> npt.NDArray[np.int64]:
@@ -202,7 +202,7 @@ def points(frames: int) -> npt.NDArray[np.int64]:
     return np.linspace(frames / count, frames, count).astype(np.int64)
 
 
-def areas(data: Arrays, arm: str) -> npt.NDArray[np.float64]:
+def areas(data: Arrays, arm: Hashable) -> npt.NDArray[np.float64]:
     """Mean over frames of each run's curve."""
     return np.asarray(data[f"{arm}.curves"].mean(axis=1))
 
@@ -224,12 +224,6 @@ def resampled_spread(curves: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     chosen = [np.arange(len(curves)), *rng.integers(len(curves), size=(2_000, len(curves)))]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.array([curves[rows].std(axis=0, ddof=1).mean() for rows in chosen])
-
-
-def title(arm: str, between: str = ", ") -> str:
-    """An arm in words."""
-    algorithm, _, discount = arm.partition("-")
-    return f"{algorithm.upper()}{between}$\\gamma$ = {discount}"
 
 
 def dots(axes: "Axes", index: int, runs: npt.NDArray[np.float64], label: str) -> None:

@@ -1,23 +1,22 @@
 """How much each horizon's optimal actions differ from the final horizon's."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fhtd import checks, oracle, problems
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     above,
-    block_name,
     join_runs,
-    parse_block,
     run_blocks,
+    style,
     worst,
 )
 from fhtd.statistics import Interval, Statistics
@@ -52,16 +51,15 @@ class Config:
         return cls(runs=20)
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """Worlds in blocks."""
-    return [block_name("worlds", runs) for runs in run_blocks(config.runs, _BLOCK)]
+    return run_blocks("worlds", config.runs, _BLOCK)
 
 
-def run(config: Config, seed: int, block: str) -> Arrays:
+def run(config: Config, seed: int, block: Block) -> Arrays:
     """Share of states in which each horizon agrees with the last, under both tie rules."""
-    _, runs = parse_block(block)
-    agreement = np.zeros((len(runs), len(RULES), config.horizon))
-    for i, world in enumerate(runs):
+    agreement = np.zeros((len(block.runs), len(RULES), config.horizon))
+    for i, world in enumerate(block.runs):
         layout = int(np.random.SeedSequence(seed, spawn_key=(world,)).generate_state(1)[0])
         mdp = problems.random_grid(seed=layout, size=config.size).mdp
         greedy = oracle.optimal(mdp, Weighting.exponential(config.horizon)).greedy
@@ -71,7 +69,7 @@ def run(config: Config, seed: int, block: str) -> Arrays:
     return {"agreement": agreement}
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """(worlds, tie rules, horizons)."""
     return {"agreement": join_runs(results, "worlds", "agreement")}
 

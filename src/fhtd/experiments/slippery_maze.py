@@ -1,6 +1,5 @@
 """Tabular control in the slippery maze: which horizon an agent should act on."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,19 +10,19 @@ from fhtd import checks, oracle, policy, problems
 from fhtd.online import FHQ, QLearning
 from fhtd.online.control import ControlLearner
 from fhtd.online.simulate import simulate
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     above,
     below,
-    block_name,
     exactly,
     join_runs,
-    parse_block,
     run_blocks,
+    style,
     truth_of,
     worst,
 )
@@ -76,61 +75,92 @@ class Config:
         return cls(runs=6, episodes=30, step_sizes=(0.4, 0.8))
 
 
-def arms(config: Config) -> list[str]:
-    """FHQ by horizon, then Q-learning by discount."""
-    return [f"fhq-{horizon}" for horizon in config.horizons] + [
-        f"q-{exactly(discount)}" for discount in config.discounts
-    ]
+@dataclass(frozen=True)
+class Arm:
+    """FHQ-learning with its horizon, or Q-learning with its discount."""
+
+    algorithm: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}-{exactly(self.value)}"
 
 
-def blocks(config: Config) -> list[str]:
+@dataclass(frozen=True)
+class At:
+    """An arm at a step size."""
+
+    arm: Arm
+    step_size: float
+
+    def __str__(self) -> str:
+        return f"{self.arm}@{exactly(self.step_size)}"
+
+
+def fhq_arms(config: Config) -> list[Arm]:
+    """By horizon."""
+    return [Arm("fhq", horizon) for horizon in config.horizons]
+
+
+def q_arms(config: Config) -> list[Arm]:
+    """By discount."""
+    return [Arm("q", discount) for discount in config.discounts]
+
+
+def arms(config: Config) -> list[Arm]:
+    """All of them."""
+    return [*fhq_arms(config), *q_arms(config)]
+
+
+def blocks(config: Config) -> list[Block]:
     """Every arm at every step size."""
     return [
-        block_name(f"{arm}@{exactly(step_size)}", runs)
+        block
         for arm in arms(config)
         for step_size in config.step_sizes
-        for runs in run_blocks(config.runs, _BLOCK)
+        for block in run_blocks(At(arm, step_size), config.runs, _BLOCK)
     ]
 
 
-def run(config: Config, seed: int, block: str) -> Arrays:
+def run(config: Config, seed: int, block: Block) -> Arrays:
     """Mean episode length of each run."""
-    arm, runs = parse_block(block)
-    kind, _, step_size = arm.partition("@")
-    name, _, value = kind.partition("-")
+    arm: Arm = block.arm.arm
     maze = problems.slippery_maze()
     learner: ControlLearner
-    if name == "fhq":
+    if arm.algorithm == "fhq":
         learner = FHQ(
             maze.features,
             maze.mdp.n_actions,
-            Weighting.exponential(int(value)),
-            step_size=float(step_size),
+            Weighting.exponential(int(arm.value)),
+            step_size=block.arm.step_size,
             epsilon=config.epsilon,
         )
     else:
         learner = QLearning(
             maze.features,
             maze.mdp.n_actions,
-            float(value),
-            step_size=float(step_size),
+            arm.value,
+            step_size=block.arm.step_size,
             epsilon=config.epsilon,
         )
     found = simulate(
-        learner, maze.mdp, episodes=config.episodes, runs=runs, record_at=[], seed=seed, threads=1
+        learner,
+        maze.mdp,
+        episodes=config.episodes,
+        runs=block.runs,
+        record_at=[],
+        seed=seed,
+        threads=1,
     )
     assert found.lengths is not None
     return {"length": found.lengths.mean(axis=1)}
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """(step sizes, runs) of mean episode lengths for each arm."""
     return {
-        arm: np.stack(
-            [
-                join_runs(results, f"{arm}@{exactly(step_size)}", "length")
-                for step_size in config.step_sizes
-            ]
+        str(arm): np.stack(
+            [join_runs(results, At(arm, step_size), "length") for step_size in config.step_sizes]
         )
         for arm in arms(config)
     }
@@ -140,31 +170,31 @@ def plot(config: Config, data: Arrays) -> "Figure":
     """Mean episode length over step sizes, FHQ left and Q-learning right."""
     figure, axes = style.panels(1, 2)
     groups = [
-        ("FHQ-learning, undiscounted", [(f"fhq-{h}", f"H = {h}") for h in config.horizons]),
-        ("Q-learning", [(f"q-{exactly(g)}", rf"$\gamma$ = {g:g}") for g in config.discounts]),
+        ("FHQ-learning, undiscounted", [(arm, f"H = {arm.value}") for arm in fhq_arms(config)]),
+        ("Q-learning", [(arm, rf"$\gamma$ = {arm.value:g}") for arm in q_arms(config)]),
     ]
     for panel, (title, members) in zip(axes[0], groups, strict=True):
         for i, (arm, text) in enumerate(members):
-            found = Statistics.of(data[arm].T)
+            found = Statistics.of(data[str(arm)].T)
             style.line(
                 panel, config.step_sizes, found.mean, found.standard_error, text, i, markers=True
             )
         style.label(panel, title, "step size", f"mean length of {config.episodes} episodes (steps)")
     low = min(panel.get_ylim()[0] for panel in axes[0])
-    high = 2.2 * min(data[arm].mean(axis=1).min() for arm in arms(config))
+    high = 2.2 * min(data[str(arm)].mean(axis=1).min() for arm in arms(config))
     for panel in axes[0]:
         panel.set_ylim(low, high)
     return figure
 
 
-def _best(data: Arrays, arm: str) -> npt.NDArray[np.float64]:
+def _best(data: Arrays, arm: Arm) -> npt.NDArray[np.float64]:
     """Runs of an arm at its own best step size."""
-    lengths = data[arm]
+    lengths = data[str(arm)]
     best: npt.NDArray[np.float64] = lengths[np.argmin(lengths.mean(axis=1))]
     return best
 
 
-def _gap(data: Arrays, worse: str, better: str) -> Interval:
+def _gap(data: Arrays, worse: Arm, better: Arm) -> Interval:
     """How many more steps `worse` takes, paired over seeds."""
     return Interval.of(_best(data, worse) - _best(data, better))
 
@@ -177,14 +207,14 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
         "0, fails if below"
     )
     found = []
-    short, good, *longer = (f"fhq-{horizon}" for horizon in config.horizons)
+    short, good, *longer = fhq_arms(config)
     gap = _gap(data, short, good)
     found.append(
         Claim(
             "too-short-is-poor",
-            f"FHQ with H = {short[4:]} performs poorly (against H = {good[4:]}).",
+            f"FHQ with H = {short.value} performs poorly (against H = {good.value}).",
             rule,
-            f"H = {short[4:]} takes {gap} more steps an episode",
+            f"H = {short.value} takes {gap} more steps an episode",
             above(gap, 0),
         )
     )
@@ -192,14 +222,14 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
         gap = _gap(data, arm, good)
         found.append(
             Claim(
-                f"shorter-than-{arm[4:]}",
-                f"FHQ with H = {good[4:]} does better than with H = {arm[4:]}.",
+                f"shorter-than-{arm.value}",
+                f"FHQ with H = {good.value} does better than with H = {arm.value}.",
                 rule,
-                f"H = {arm[4:]} takes {gap} more steps an episode",
+                f"H = {arm.value} takes {gap} more steps an episode",
                 above(gap, 0),
             )
         )
-    paper = [f"q-{exactly(discount)}" for discount in config.discounts if discount < 1]
+    paper = [arm for arm in q_arms(config) if arm.value < 1]
     means = {arm: _best(data, arm).mean() for arm in paper}
     first, last = min(means, key=lambda a: means[a]), max(means, key=lambda a: means[a])
     gap = _gap(data, last, first)
@@ -210,7 +240,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             "Q-learning performs about alike with each of the discounts.",
             "each at its best step size; holds if the 95% interval of the gap between worst and "
             "best lies below 10% of the best, fails if above",
-            f"{last[2:]} takes {share}% more steps than {first[2:]}",
+            f"{exactly(last.value)} takes {share}% more steps than {exactly(first.value)}",
             below(share, 10.0),
         )
     )
@@ -218,22 +248,23 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     found.append(
         Claim(
             "fhq-against-q",
-            f"The best fixed horizon (H = {good[4:]}) does better than Q-learning with its best "
+            f"The best fixed horizon (H = {good.value}) does better than Q-learning with its best "
             "discount.",
             rule,
-            f"Q-learning ({first[2:]}) takes {gap} more steps an episode",
+            f"Q-learning ({exactly(first.value)}) takes {gap} more steps an episode",
             above(gap, 0),
         )
     )
     if 1.0 in config.discounts:
-        gaps = [_gap(data, "q-1", good), _gap(data, "q-1", first)]
+        full = Arm("q", 1.0)
+        gaps = [_gap(data, full, good), _gap(data, full, first)]
         found.append(
             Claim(
                 "shorter-than-episode",
                 "For both algorithms a shorter horizon is better than the full episodic return.",
                 rule + "; against Q-learning with discount 1",
-                f"the full return takes {gaps[0]} more steps than FHQ (H = {good[4:]}), {gaps[1]} "
-                f"more than Q-learning ({first[2:]})",
+                f"the full return takes {gaps[0]} more steps than FHQ (H = {good.value}), "
+                f"{gaps[1]} more than Q-learning ({exactly(first.value)})",
                 worst([above(gap, 0) for gap in gaps]),
             )
         )
@@ -261,11 +292,11 @@ def optimal_length() -> float:
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """Every arm at every step size."""
     rows = [(arm, i) for arm in arms(config) for i in range(len(config.step_sizes))]
-    stats = [Interval.of(data[arm][i]) for arm, i in rows]
+    stats = [Interval.of(data[str(arm)][i]) for arm, i in rows]
     return {
         "lengths": style.as_columns(
             ("arm", "step_size", "mean_length", "low", "high"),
-            [arm for arm, _ in rows],
+            [str(arm) for arm, _ in rows],
             [config.step_sizes[i] for _, i in rows],
             [s.mean for s in stats],
             [s.low for s in stats],

@@ -1,6 +1,5 @@
 """Arbitrary temporal weightings, and when rewards come: learned against exact."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,17 +9,17 @@ from fhtd import checks, oracle, problems
 from fhtd.online import FHTD, Decay
 from fhtd.online.simulate import simulate
 from fhtd.problems import Problem
-from fhtd.reproduction import style
-from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.experiment import (
+from fhtd.reproduction import (
     Arrays,
+    Block,
+    Chart,
     Claim,
     Experiment,
+    Results,
     below,
-    block_name,
     join_runs,
-    parse_block,
     run_blocks,
+    style,
     worst,
 )
 from fhtd.statistics import Interval, Statistics
@@ -68,6 +67,17 @@ class Config:
         return cls(runs=4, steps=150_000)
 
 
+@dataclass(frozen=True)
+class At:
+    """A weighting on a problem."""
+
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}@{self.name}"
+
+
 def weighting(config: Config, name: str) -> Weighting:
     """One of the weightings by name; `arbitrary` has zeros inside."""
     horizon = config.horizon
@@ -94,27 +104,26 @@ def _recorded_at(config: Config) -> np.ndarray:
     return np.unique(np.geomspace(config.steps / 1000, config.steps, 25).astype(int))
 
 
-def blocks(config: Config) -> list[str]:
+def blocks(config: Config) -> list[Block]:
     """Every weighting on every problem."""
     return [
-        block_name(f"{problem}@{name}", runs)
+        block
         for problem in PROBLEMS
         for name in NAMES
-        for runs in run_blocks(config.runs, _BLOCK)
+        for block in run_blocks(At(name, problem), config.runs, _BLOCK)
     ]
 
 
-def run(config: Config, seed: int, block: str) -> Arrays:
+def run(config: Config, seed: int, block: Block) -> Arrays:
     """Error of the final horizon over time, relative to the size of the exact values."""
-    arm, runs = parse_block(block)
-    problem_name, _, name = arm.partition("@")
-    problem, chosen = _problem(problem_name), weighting(config, name)
+    name: str = block.arm.name
+    problem, chosen = _problem(block.arm.problem), weighting(config, name)
     truth = oracle.state_values(problem.mdp, problem.target, chosen)
     found = simulate(
         FHTD(problem.features, chosen, step_size=Decay(config.step_size, 2000, 0.8)),
         problem.mdp,
         steps=config.steps,
-        runs=runs,
+        runs=block.runs,
         behaviour=problem.behaviour,
         truth=truth,
         record_at=_recorded_at(config),
@@ -131,16 +140,16 @@ def run(config: Config, seed: int, block: str) -> Arrays:
     return arrays
 
 
-def combine(config: Config, results: Mapping[str, Arrays]) -> Arrays:
+def combine(config: Config, results: Results) -> Arrays:
     """Errors (runs, moments) of each arm, and the learned and exact reward profiles."""
     data: Arrays = {"step": _recorded_at(config)}
     for problem in PROBLEMS:
         for name in NAMES:
-            data[f"{problem}@{name}"] = join_runs(results, f"{problem}@{name}", "error")
+            data[f"{problem}@{name}"] = join_runs(results, At(name, problem), "error")
         world = _problem(problem)
         alive = ~world.mdp.terminal_states
         exact = oracle.expected_rewards(world.mdp, world.target, config.horizon)
-        learned = join_runs(results, f"{problem}@exponential", "profile")
+        learned = join_runs(results, At("exponential", problem), "profile")
         data[f"{problem}.exact"], data[f"{problem}.profile"] = exact[alive], learned[:, alive]
     return data
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fhtd import checks
+from fhtd import checks, progress
 
 if TYPE_CHECKING:
     from fhtd.online.control import ControlLearner
@@ -46,11 +46,7 @@ def _loop(
     progress_bar: bool,
     callback: Callable[[Any, dict[str, float]], bool | None] | None,
 ) -> None:
-    steps: Any = range(total_timesteps)
-    if progress_bar:
-        from rich.progress import track
-
-        steps = track(steps, description=type(learner).__name__)
+    steps = progress.bar(range(total_timesteps), type(learner).__name__, progress_bar)
     observation, _ = environment.reset(seed=seed)
     episode_return, episode_length = 0.0, 0
     for _ in steps:

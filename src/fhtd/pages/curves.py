@@ -45,7 +45,7 @@ def read_charts(wanted: Sequence[Chart], tables: Mapping[str, bytes]) -> list[Dr
 
 
 def _read(chart: Chart, content: bytes | None) -> Iterator[Drawn]:
-    rows = [] if content is None else list(csv.DictReader(io.StringIO(content.decode())))
+    rows = [] if content is None else _rows(chart.table, content)
     needed = [chart.x, chart.y, chart.arm, chart.low, chart.high, chart.error, chart.split]
     needed += [column for column, _ in chart.where]
     if not rows or not {name for name in needed if name} <= set(rows[0]):
@@ -61,6 +61,18 @@ def _read(chart: Chart, content: bytes | None) -> Iterator[Drawn]:
         title = chart.title if value is None else f"{chart.title}, {value} {chart.split}"
         band = "one standard error" if chart.error else "95% interval" if chart.low else ""
         yield from _found(chart, title, _below(chart, part), band)
+
+
+def _rows(table: str, content: bytes) -> list[dict[str, str]]:
+    """Of a table, each of which must have all its columns."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(content.decode()), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{table}.csv is damaged ({error})") from None
+    for number, row in enumerate(rows, 2):
+        if None in row or None in row.values():
+            raise ValueError(f"{table}.csv is damaged (line {number} has more or fewer columns)")
+    return rows
 
 
 def _found(chart: Chart, title: str, lines: list[Line], band: str) -> Iterator[Drawn]:

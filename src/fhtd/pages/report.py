@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fhtd.experiments import NAMES, Verdict, find
+from fhtd.experiments import NAMES, find
 from fhtd.pages.curves import Drawn, figure_of, read_charts
 from fhtd.pages.document import escape, page
-from fhtd.reproduction.experiment import Claim
-from fhtd.reproduction.reproduce import Summary
+from fhtd.reproduction import Claim, Verdict
+from fhtd.reproduction.summary import SUMMARY, Summary, folders, plain
 
 #: What needs a look comes first.
 _ORDER = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS)
@@ -30,48 +30,56 @@ class Chapter:
     charts: list[Drawn] = field(default_factory=list)
     #: Names of the files in its folder that can be linked to.
     files: tuple[str, ...] = ()
+    #: Its folder's name; the experiment's own by default.
+    folder: str = ""
+
+    @property
+    def place(self) -> str:
+        """What it is called in links."""
+        return self.folder or self.summary.experiment
 
 
 def read_chapters(out: Path) -> list[Chapter]:
-    """What a results folder holds, in the paper's order; a damaged summary is refused by name."""
-    found = []
-    for name in NAMES:
-        folder = out / name
-        summary = Summary.read(folder)
-        if summary is not None:
-            tables = {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
-            drawn = read_charts(find(name).charts, _readable(tables))
-            pictures = [path.name for path in sorted(folder.glob("*.svg"))]
-            picture = (folder / f"{name}.png").read_bytes()
-            found.append(Chapter(summary, picture, drawn, (*tables, *pictures, "summary.json")))
-    return found
+    """What a results folder holds: the paper's experiments in its order, then other ones.
+
+    Each at its own settings first, then at others. A damaged file is refused by name.
+    """
+    others = sorted(path.parent.name.partition("@")[0] for path in out.glob(f"*/{SUMMARY}"))
+    names = dict.fromkeys([*NAMES, *others])
+    found = [_read(name, folder) for name in names for folder in folders(out, name)]
+    return [chapter for chapter in found if chapter is not None]
 
 
-def _readable(tables: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Tables that are text; one that is not is only linked to."""
-    found = {}
-    for name, content in tables.items():
-        try:
-            content.decode()
-        except UnicodeDecodeError:
-            continue
-        found[name] = content
-    return found
+def _read(name: str, folder: Path) -> Chapter | None:
+    summary = Summary.read(folder)
+    if summary is None:
+        return None
+    if name in NAMES:
+        summary = summary.completed(find(name))
+    tables = {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
+    try:
+        drawn = read_charts(summary.charts, tables)
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}; fhtd reproduce {name} writes it again") from None
+    pictures = [path.name for path in sorted(folder.glob("*.svg"))]
+    picture = (folder / f"{name}.png").read_bytes()
+    return Chapter(summary, picture, drawn, (*tables, *pictures, SUMMARY), folder.name)
 
 
 def build_report(chapters: list[Chapter], data: str = "") -> str:
     """The page as text; `data` is the way from the page to the results folder, for links."""
     verdicts = Counter(claim.verdict for one in chapters for claim in one.summary.claims)
-    tally = (
-        f"Of {verdicts.total()} claims {verdicts[Verdict.HOLDS]} hold, {verdicts[Verdict.FAILS]} "
-        f"fail and {verdicts[Verdict.INCONCLUSIVE]} are inconclusive."
-    )
+    whole = [one for one in chapters if not one.summary.departures]
+    tally = _tally("claims", whole)
+    if len(whole) < len(chapters):
+        others = [one for one in chapters if one.summary.departures]
+        tally += " " + _tally("claims at other settings than the paper's, marked below,", others)
     charts: dict[str, Any] = {}
     if find_spec("bokeh") is None:  # a report without curves is better than none after long work
         chapters = [replace(one, charts=[]) for one in chapters]
         tally += " Curves to look into need Bokeh: pip install 'fhtd[report]'."
     sections = "".join(_section(one, data, charts) for one in chapters)
-    overview = "".join(_overview_row(one.summary) for one in chapters)
+    overview = "".join(_overview_row(one) for one in chapters)
     return page(
         "Fixed-horizon TD: the paper, reproduced",
         f"""<h1>Fixed-horizon temporal-difference methods: the paper, reproduced</h1>
@@ -89,16 +97,31 @@ over seeds. {tally}</p>
     )
 
 
-def _overview_row(one: Summary) -> str:
+def _tally(what: str, chapters: list[Chapter]) -> str:
+    counts = Counter(claim.verdict for one in chapters for claim in one.summary.claims)
+    return (
+        f"Of {counts.total()} {what} {counts[Verdict.HOLDS]} hold, {counts[Verdict.FAILS]} fail "
+        f"and {counts[Verdict.INCONCLUSIVE]} are inconclusive."
+    )
+
+
+def _settings(one: Summary) -> str:
+    """The mark of results at other settings than the paper's."""
+    return f'<div class="rule">{escape(one.departures)}</div>' if one.departures else ""
+
+
+def _overview_row(chapter: Chapter) -> str:
+    one = chapter.summary
     counts = Counter(claim.verdict for claim in one.claims)
     verdicts = " ".join(
         f'<span class="verdict {v}">{counts[v]} {v}</span>'
         for v in (Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.FAILS)
         if counts[v]
     )
-    name = escape(one.experiment)
+    name, place = escape(one.experiment), escape(chapter.place)
     return (
-        f'<tr><td><a href="#{name}">{name}</a></td><td data-picture-of="{name}"></td>'
+        f'<tr><td><a href="#{place}">{name}</a>{_settings(one)}</td>'
+        f'<td data-picture-of="{place}"></td>'
         f"<td>{escape(one.source)}</td><td>{escape(one.shows)}</td><td>{verdicts}</td>"
         f"<td>{one.time.replace(' ', '&nbsp;')}</td></tr>"
     )
@@ -107,7 +130,7 @@ def _overview_row(one: Summary) -> str:
 def _claims(chapters: list[Chapter], verdicts: Mapping[Verdict, int]) -> str:
     """One table over all experiments, what fails first, with a filter."""
     rows = sorted(
-        ((one.summary.experiment, claim) for one in chapters for claim in one.summary.claims),
+        ((one, claim) for one in chapters for claim in one.summary.claims),
         key=lambda pair: _ORDER.index(pair[1].verdict),
     )
     counts = [("all", len(rows)), *((v.value, verdicts.get(v, 0)) for v in _ORDER)]
@@ -118,9 +141,10 @@ def _claims(chapters: list[Chapter], verdicts: Mapping[Verdict, int]) -> str:
     )
     lines = "".join(
         f'<tr data-verdict="{claim.verdict}"><td class="verdict {claim.verdict}">{claim.verdict}'
-        f'</td><td><a href="#{escape(name)}">{escape(name)}</a></td>'
+        f'</td><td><a href="#{escape(one.place)}">{escape(one.summary.experiment)}</a>'
+        f"{_settings(one.summary)}</td>"
         f"<td>{escape(claim.statement)}</td><td>{escape(claim.measured)}</td></tr>"
-        for name, claim in rows
+        for one, claim in rows
     )
     return f"""<div class="filter" role="group" aria-label="claims shown">{buttons}</div>
 <div class="claims scroll"><table><thead><tr><th>verdict</th><th>experiment</th><th>claim</th>
@@ -129,20 +153,21 @@ def _claims(chapters: list[Chapter], verdicts: Mapping[Verdict, int]) -> str:
 
 def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
     one = chapter.summary
-    name = escape(one.experiment)
+    name = escape(chapter.place)
+    at = f" At other settings than the paper's: {escape(one.departures)}." if one.departures else ""
     encoded = base64.b64encode(chapter.picture).decode()
     claims = "".join(_claim_row(claim) for claim in one.claims)
     settings = "".join(
-        f"<tr><td><code>{escape(key)}</code></td><td>{escape(_plain(value))}</td></tr>"
+        f"<tr><td><code>{escape(key)}</code></td><td>{escape(plain(value))}</td></tr>"
         for key, value in {**one.settings, "seed": one.seed}.items()
     )
     versions = ", ".join(f"{key} {value}" for key, value in one.versions.items())
     links = ", ".join(
-        f'<a href="{escape(quote(f"{data}{one.experiment}/{file}"))}">{escape(file)}</a>'
+        f'<a href="{escape(quote(f"{data}{chapter.place}/{file}"))}">{escape(file)}</a>'
         for file in chapter.files
     )
     return f"""<article id="{name}"><h2>{escape(one.title)}</h2>
-<p>{escape(one.source)}. Computed in {one.time} of one core.</p>
+<p>{escape(one.source)}. Computed in {one.time} of one core.{at}</p>
 <img class="picture" id="picture-{name}" alt="{escape(one.title)}"
  src="data:image/png;base64,{encoded}">
 <div class="columns">{_charts(chapter, charts)}</div>
@@ -176,7 +201,3 @@ def _claim_row(claim: Claim) -> str:
         f'<td>{escape(claim.statement)}<div class="rule">{escape(claim.rule)}</div></td>'
         f"<td>{escape(claim.measured)}</td></tr>"
     )
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -8,9 +8,11 @@ call goes on too.
 import hashlib
 import importlib
 import socket
+import sys
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -84,70 +86,147 @@ def source_digest() -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+class StaleNodeError(Exception):
+    """A node has another version of this package than the driver."""
+
+    def __init__(self, node: str, address: str, version: str) -> None:
+        super().__init__(node, address, version)
+        self.node = node
+        self.address = address
+        self.version = version
+
+
+class ClusterLostError(ConnectionError):
+    """The head of the cluster does not answer any more."""
+
+    exit_code = 1
+
+
 def _compute_on_node(task: Task, begun: Files, keeper: Any, digest: str) -> tuple[Any, float]:
     """A block on whatever node it is sent to."""
     ray = _ray()
     if source_digest() != digest:
-        node = ray.util.get_node_ip_address()
-        raise ValueError(
-            f"node {node} has another fhtd than the driver (version {fhtd.__version__} there): "
-            "install the same on all nodes"
-        )
+        node = ray.get_runtime_context().get_node_id()
+        raise StaleNodeError(node, ray.util.get_node_ip_address(), fhtd.__version__)
+    if task.scratch is None:
+        return compute_with(task, None)
+    name = str(task.block)
 
     def send(files: Files) -> None:
-        ray.get(keeper.put.remote(task.block, files))
+        ray.get(keeper.put.remote(name, files))
 
-    with tempfile.TemporaryDirectory(prefix="fhtd-") as name:
-        folder = Path(name)
-        _write(folder, ray.get(keeper.get.remote(task.block)) or begun)
+    with tempfile.TemporaryDirectory(prefix="fhtd-") as place:
+        folder = Path(place)
+        _write(folder, ray.get(keeper.get.remote(name)) or begun)
         return compute_with(task, RemoteScratch(folder, send))
 
 
 def execute_on_ray(
-    tasks: Sequence[Task], address: str, tally: Tally, changed: Callable[[], None]
+    tasks: Iterator[Task], address: str, megabytes: int, ahead: bool, tally: Tally
 ) -> Generator[tuple[Task, Outcome], None, None]:
     """Results as they come; lost nodes' blocks are taken up by others."""
-    from fhtd.experiments import find
-
     ray = _ray()
-    _connect(ray, address)
+    first = next(tasks)
+    _connect(ray, address, first)
+    cluster = _Cluster(ray, megabytes, tally)
     try:
+        yield from cluster.execute(chain([first], tasks), ahead)
+    finally:
+        # Blocks under way end with the driver's connection; their checkpoints are in the store.
+        ray.shutdown()
+
+
+class _Cluster:
+    """The driver's side of a connection."""
+
+    def __init__(self, ray: Any, megabytes: int, tally: Tally) -> None:
+        self._ray, self._tally = ray, tally
+        self._head = ray.get_runtime_context().gcs_address
+        self._needs = {"num_cpus": 1, "memory": megabytes * 2**20, "max_retries": _RETRIES}
+        self._digest = source_digest()
+        #: Nodes that are not sent anything more.
+        self._stale: set[str] = set()
         # Beside the driver, where it is safe from the nodes that come and go.
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        keeper = (
+        self._keeper = (
             ray.remote(Keeper)
             .options(num_cpus=0, scheduling_strategy=here, max_restarts=-1, max_task_retries=-1)
             .remote()
         )
-        megabytes = find(tasks[0].experiment).megabytes
-        remote = ray.remote(_compute_on_node).options(
-            num_cpus=1, memory=megabytes * 2**20, max_retries=_RETRIES
-        )
-        digest = source_digest()
-        waiting = list(reversed(tasks))
+
+    def execute(
+        self, tasks: Iterator[Task], ahead: bool
+    ) -> Generator[tuple[Task, Outcome], None, None]:
+        """Keep the cluster busy until all is done."""
+        ray, tally = self._ray, self._tally
         running: dict[Any, Task] = {}
-        while waiting or running:
-            # Twice what the cluster can hold, so that no node waits for the driver.
+        while True:
+            self._check_head()
             cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
-            while waiting and len(running) < 2 * cores:
-                task = waiting.pop()
-                running[remote.remote(task, _read(task.scratch), keeper, digest)] = task
-            tally.running = min(len(running), cores)
-            changed()
+            # With spare ones, so that no node waits for the driver.
+            for task in islice(tasks, max(0, (1 + ahead) * cores - len(running))):
+                running[self._send(task)] = task
+            if not running:
+                return
+            tally.run(min(len(running), cores))
             done, _ = ray.wait(list(running), num_returns=1, timeout=_LOOK_EVERY)
-            fresh = ray.get(keeper.take.remote())
-            # A process of a lost node may live on for a while, and send what nobody needs.
-            for task in running.values():
-                _write(task.scratch, fresh.get(task.block, {}))
+            self._bring_home(list(running.values()))
             for reference in done:
                 task = running.pop(reference)
-                keeper.drop.remote(task.block)
-                yield task, _outcome(ray, reference)
-    finally:
-        # Blocks under way end with the driver's connection; their checkpoints are in the store.
-        ray.shutdown()
+                outcome = _outcome(ray, reference)
+                if isinstance(outcome, StaleNodeError):
+                    self._avoid(outcome)
+                    running[self._send(task)] = task
+                    continue
+                self._keeper.drop.remote(str(task.block))
+                yield task, outcome
+
+    def _send(self, task: Task) -> Any:
+        """Have a block computed by a node that is not stale."""
+        options = dict(self._needs)
+        if self._stale:
+            strategies = self._ray.util.scheduling_strategies
+            options["scheduling_strategy"] = strategies.NodeLabelSchedulingStrategy(
+                hard={"ray.io/node-id": strategies.NotIn(*sorted(self._stale))}
+            )
+        begun = {} if task.scratch is None else _read(task.scratch)
+        remote = self._ray.remote(_compute_on_node).options(**options)
+        return remote.remote(task, begun, self._keeper, self._digest)
+
+    def _avoid(self, stale: StaleNodeError) -> None:
+        if stale.node in self._stale:
+            return
+        self._stale.add(stale.node)
+        about = f"node {stale.address} has another fhtd than the driver ({stale.version} there)"
+        able = {
+            node["NodeID"]
+            for node in self._ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+        }
+        if able <= self._stale:
+            raise ValueError(f"{about}, and so have all others: install the same on all nodes")
+        self._tally.warn(f"{about}: its blocks go elsewhere")
+
+    def _bring_home(self, tasks: list[Task]) -> None:
+        """Copy fresh checkpoints into the store."""
+        fresh = self._ray.get(self._keeper.take.remote())
+        # A process of a lost node may live on for a while, and send what nobody needs.
+        for task in tasks:
+            if task.scratch is not None:
+                _write(task.scratch, fresh.get(str(task.block), {}))
+
+    def _check_head(self) -> None:
+        """Ray itself would wait for a minute, and then end this process."""
+        host, _, port = self._head.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except OSError:
+            raise ClusterLostError(
+                f"the head of the cluster at {self._head} does not answer any more; what is "
+                "finished is kept, run again to go on"
+            ) from None
 
 
 def _ray() -> Any:
@@ -159,18 +238,31 @@ def _ray() -> Any:
     return ray
 
 
-def _connect(ray: Any, address: str) -> None:
+def _connect(ray: Any, address: str, task: Task) -> None:
+    """To the cluster, which gets the module of an experiment that is not of this package."""
+    modules = _own_modules(task)
     try:
         if address != "auto":
             # Ray itself would try for many minutes.
             host, _, port = address.removeprefix("ray://").rpartition(":")
             socket.create_connection((host, int(port)), timeout=10).close()
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        more = {"runtime_env": {"py_modules": modules}} if modules else {}
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
     except (OSError, ValueError, RuntimeError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise ConnectionError(
             f"no Ray cluster at {address!r} ({why}); give host:port, or auto for the one here"
         ) from None
+
+
+def _own_modules(task: Task) -> list[str]:
+    """Files of the experiment's module or package, where nodes cannot be expected to have it."""
+    top = task.run.__module__.partition(".")[0]
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if top in ("fhtd", "__main__") or file is None or "site-packages" in Path(file).parts:
+        return []
+    path = Path(file).resolve()
+    return [str(path.parent if path.name == "__init__.py" else path)]
 
 
 def _outcome(ray: Any, reference: Any) -> Outcome:

@@ -6,29 +6,39 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from fhtd.checks import free_memory
 from fhtd.files import write_atomically
-from fhtd.reproduction.experiment import Arrays, Scratch
+from fhtd.reproduction.arms import Arrays, Block
+from fhtd.reproduction.experiment import Experiment, Scratch
 
 
 @dataclass(frozen=True)
 class Task:
-    """One block of one experiment."""
+    """One block to compute; other processes get its function by module and name."""
 
-    experiment: str
+    run: Callable[..., Arrays]
     config: Any
     seed: int
-    block: str
-    #: Where a resumable block keeps its checkpoint.
-    scratch: Path
+    block: Block
+    #: Where a resumable block keeps its checkpoint; None for others.
+    scratch: Path | None = None
+
+    @classmethod
+    def of(
+        cls, experiment: Experiment, config: Any, seed: int, block: Block, scratch: Path
+    ) -> "Task":
+        """A block of an experiment."""
+        kept = scratch if experiment.resumable else None
+        return cls(experiment.run, config, seed, block, kept)
 
 
 @dataclass(frozen=True)
@@ -58,50 +68,61 @@ class WorkerDiedError(ChildProcessError):
 
 @dataclass
 class Tally:
-    """How many blocks are being computed, and how many could not be."""
+    """How many blocks are being computed, how many could not be, and whom to tell."""
 
     running: int = 0
     failed: int = 0
+    changed: Callable[[], None] = field(default=lambda: None)
+    warn: Callable[[str], None] = field(default=lambda line: None)
+
+    def run(self, running: int) -> None:
+        """So many are being computed now."""
+        self.running = running
+        self.changed()
 
 
 def compute(task: Task) -> tuple[Arrays, float]:
     """The block's arrays, and the seconds they took."""
-    return compute_with(task, LocalScratch(task.scratch))
+    return compute_with(task, None if task.scratch is None else LocalScratch(task.scratch))
 
 
-def compute_with(task: Task, scratch: Scratch) -> tuple[Arrays, float]:
+def compute_with(task: Task, scratch: Scratch | None) -> tuple[Arrays, float]:
     """The same, with the checkpoint elsewhere."""
-    from fhtd.experiments import find
-
     begun = time.perf_counter()
-    experiment = find(task.experiment)
-    more = (scratch,) if experiment.resumable else ()
-    arrays = experiment.run(task.config, task.seed, task.block, *more)
+    more = () if scratch is None else (scratch,)
+    arrays = task.run(task.config, task.seed, task.block, *more)
     return arrays, time.perf_counter() - begun
 
 
 def execute(
-    tasks: Sequence[Task],
+    tasks: Iterable[Task],
     workers: int,
     *,
     address: str | None = None,
+    megabytes: int = 0,
+    ahead: bool = True,
     tally: Tally | None = None,
-    changed: Callable[[], None] = lambda: None,
 ) -> Generator[tuple[Task, Arrays, float], None, None]:
     """Results as they come. With one worker, in this process and in order.
 
-    With an `address`, on that Ray cluster instead. A block that raises does not stop the others,
-    unless the first few all do; its error is raised when the others are done.
+    Tasks are taken one by one as there is room for them: for each worker one to compute and,
+    with `ahead`, a spare one. With an `address`, they go to that Ray cluster instead. A block that
+    raises does not stop the others, unless the first few all do; its error is raised when the
+    others are done.
     """
     tally = tally or Tally()
-    if address is not None and tasks:
+    waiting = iter(tasks)
+    if (first := next(waiting, None)) is None:
+        return
+    waiting = chain([first], waiting)
+    if address is not None:
         from fhtd.reproduction.cluster import execute_on_ray
 
-        results: Any = execute_on_ray(tasks, address, tally, changed)
-    elif workers == 1 or len(tasks) <= 1:
-        results = _execute_here(tasks, tally, changed)
+        results: Any = execute_on_ray(waiting, address, megabytes, ahead, tally)
+    elif workers == 1:
+        results = _execute_here(waiting, tally)
     else:
-        results = _execute_in_processes(tasks, workers, tally, changed)
+        results = _execute_in_processes(waiting, workers, ahead, tally)
     errors: list[Exception] = []
     succeeded = 0
     with closing(results):
@@ -109,7 +130,7 @@ def execute(
             if isinstance(outcome, Exception):
                 errors.append(outcome)
                 tally.failed += 1
-                changed()
+                tally.changed()
                 if not succeeded and len(errors) >= _HOPELESS:
                     break
             else:
@@ -126,11 +147,10 @@ Outcome = tuple[Arrays, float] | Exception
 
 
 def _execute_here(
-    tasks: Sequence[Task], tally: Tally, changed: Callable[[], None]
+    tasks: Iterator[Task], tally: Tally
 ) -> Generator[tuple[Task, Outcome], None, None]:
     for task in tasks:
-        tally.running = 1
-        changed()
+        tally.run(1)
         try:
             outcome: Outcome = compute(task)
         except Exception as error:
@@ -140,21 +160,20 @@ def _execute_here(
 
 
 def _execute_in_processes(
-    tasks: Sequence[Task], workers: int, tally: Tally, changed: Callable[[], None]
+    tasks: Iterator[Task], workers: int, ahead: bool, tally: Tally
 ) -> Generator[tuple[Task, Outcome], None, None]:
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(tasks)), context, initializer=_prepare_worker)
+    pool = ProcessPoolExecutor(workers, context, initializer=_prepare_worker)
     try:
-        waiting = list(reversed(tasks))
         running: dict[Future[tuple[Arrays, float]], Task] = {}
-        while waiting or running:
-            # No more in flight than workers and a spare each: results are kept as they arrive.
-            while waiting and len(running) < 2 * workers:
-                task = waiting.pop()
+        while True:
+            # No more in flight than that: results are kept as they arrive.
+            for task in islice(tasks, (1 + ahead) * workers - len(running)):
                 with _interrupts_held(), _one_thread_each():
                     running[pool.submit(compute, task)] = task
-            tally.running = min(len(running), workers)
-            changed()
+            if not running:
+                return
+            tally.run(min(len(running), workers))
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 error = future.exception()

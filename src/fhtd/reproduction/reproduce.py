@@ -1,64 +1,22 @@
 """Compute what is missing of an experiment, then write its picture, tables and claims."""
 
-import csv
-import io
-import json
 import time
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fhtd.files import write_atomically
-from fhtd.provenance import command, versions
-from fhtd.reproduction import style
+from fhtd.files import sweep
+from fhtd.reproduction.arms import Arrays, Block
+from fhtd.reproduction.claims import Claim
 from fhtd.reproduction.executors import Tally, Task, check_memory, execute
-from fhtd.reproduction.experiment import Arrays, Claim, Experiment, Verdict
+from fhtd.reproduction.experiment import Experiment
 from fhtd.reproduction.store import Key, Store
+from fhtd.reproduction.summary import folder_of, write_results
 
-_SUMMARY = "summary.json"
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What `summary.json` in an experiment's folder says of its last reproduction."""
-
-    experiment: str
-    title: str
-    source: str
-    shows: str
-    revision: int
-    seed: int
-    settings: dict[str, Any]
-    claims: list[Claim]
-    #: Seconds that the blocks took, added up.
-    seconds: float
-    versions: dict[str, str]
-    command: str
-
-    @property
-    def time(self) -> str:
-        """What the blocks took, in words."""
-        if self.seconds < 100:
-            return f"{self.seconds:.1f} s"
-        if self.seconds < 6000:
-            return f"{self.seconds / 60:.0f} minutes"
-        return f"{self.seconds / 3600:.1f} hours"
-
-    @classmethod
-    def read(cls, folder: Path) -> "Summary | None":
-        """From an experiment's folder, or None; a damaged file is refused by name."""
-        path = folder / _SUMMARY
-        try:
-            found = json.loads(path.read_bytes())
-            claims = [Claim(**{**c, "verdict": Verdict(c["verdict"])}) for c in found["claims"]]
-            return cls(**{**found, "claims": claims, "seconds": float(found["seconds"])})
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):
-            again = f"fhtd reproduce {folder.name}"
-            raise ValueError(f"{path} is damaged; {again} writes it again") from None
+#: Seconds between looks at blocks that another process computes.
+_LOOK_EVERY = 0.5
 
 
 @dataclass(frozen=True)
@@ -84,6 +42,8 @@ class Progress:
     running: int
     failed: int
     total: int
+    #: How many another process is computing.
+    elsewhere: int = 0
 
 
 def reproduce(
@@ -98,91 +58,118 @@ def reproduce(
     advance: Callable[[Progress], None] = lambda progress: None,
     warn: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
-    """Run the blocks that the store lacks and write the results to `out`/<name>.
+    """Run the blocks that the store lacks and write the results to a folder of `out`.
 
-    With an `address`, on that Ray cluster. `advance` is told of every change.
+    Several processes may do so at once: each takes blocks that no other is computing.
+
+    Args:
+        experiment: What to reproduce.
+        config: Its settings.
+        out: Folder of results; blocks are kept in `raw`.
+        seed: Seed of all runs.
+        workers: Processes to spread the blocks over.
+        force: Whether to compute blocks that are there already.
+        address: Of a Ray cluster to send the blocks to instead.
+        advance: Is told of every change.
+        warn: Is told, in one line, of what is worth knowing and no error.
     """
+    folder = folder_of(out, experiment, config)
     store = Store(out / "raw", warn)
-    names = experiment.blocks(config)
-    keys = {name: Key.of(experiment, config, seed, name) for name in names}
-    results: dict[str, Arrays] = {}
-    took: dict[str, float] = {}
-    for name in names:
-        kept = None if force else store.read(keys[name])
-        if kept is not None:
-            results[name], took[name] = kept
-    missing = [name for name in names if name not in results]
-    tally = Tally()
+    store.sweep(experiment.work or experiment.name)
+    sweep(folder)
+    work = _Work(experiment, config, seed, store, force)
+    tally = Tally(warn=warn)
 
     def changed() -> None:
-        advance(Progress(len(results), tally.running, tally.failed, len(names)))
+        advance(
+            Progress(len(work.results), tally.running, tally.failed, len(work.keys), work.elsewhere)
+        )
 
+    tally.changed = changed
     changed()
-    begun = time.perf_counter()
-    tasks = [
-        Task(experiment.name, config, seed, name, store.scratch(keys[name])) for name in missing
-    ]
+    begun, missing = time.perf_counter(), len(work.missing)
     alone = experiment.needs_quiet
-    workers = 1 if alone else min(workers, max(len(tasks), 1))
-    if address is None:
+    workers = 1 if alone else min(workers, max(missing, 1))
+    if address is None and missing:
         check_memory(workers, experiment.megabytes)
-    finished = execute(
-        tasks, workers, address=None if alone else address, tally=tally, changed=changed
-    )
-    # Closed at once on an error, so that no worker outlives it.
-    with closing(finished):
-        for task, arrays, seconds in finished:
-            store.write(keys[task.block], arrays, seconds)
-            results[task.block], took[task.block] = arrays, seconds
-            changed()
+    with closing(work):
+        while work.missing:
+            before = len(work.missing)
+            finished = execute(
+                work.claimed(),
+                workers,
+                address=None if alone else address,
+                megabytes=experiment.megabytes,
+                ahead=not experiment.resumable,
+                tally=tally,
+            )
+            # Closed at once on an error, so that no worker outlives it.
+            with closing(finished):
+                for task, arrays, seconds in finished:
+                    work.keep(task.block, arrays, seconds)
+                    changed()
+            if len(work.missing) == before:
+                changed()
+                time.sleep(_LOOK_EVERY)
     elapsed = time.perf_counter() - begun if missing else 0.0
     # In the order of the blocks, whatever order they came in.
-    data = experiment.combine(config, {name: results[name] for name in names})
+    data = experiment.combine(config, {block: work.results[block] for block in work.keys})
     claims = experiment.claims(config, data)
-    folder = out / experiment.name
-    spent = sum(took.values())
-    outcome = Outcome(experiment, claims, folder, elapsed, spent, len(missing), len(names))
-    _write(outcome, config, seed, data)
-    return outcome
+    spent = sum(work.took.values())
+    write_results(folder, experiment, config, seed, data, claims, spent)
+    return Outcome(experiment, claims, folder, elapsed, spent, work.computed, len(work.keys))
 
 
-def _write(outcome: Outcome, config: Any, seed: int, data: Arrays) -> None:
-    """Picture as PNG and SVG, tables as CSV, claims and settings as JSON."""
-    experiment, folder = outcome.experiment, outcome.folder
-    figure = experiment.plot(config, data)
-    write_atomically(folder / f"{experiment.name}.png", style.render(figure, "png"))
-    write_atomically(folder / f"{experiment.name}.svg", style.render(figure, "svg"))
-    for name, table in experiment.tables(config, data).items():
-        write_atomically(folder / f"{name}.csv", to_csv(table))
-    claims = {
-        "claim": [claim.name for claim in outcome.claims],
-        "verdict": [claim.verdict.value for claim in outcome.claims],
-        "measured": [claim.measured for claim in outcome.claims],
-        "statement": [claim.statement for claim in outcome.claims],
-        "rule": [claim.rule for claim in outcome.claims],
-    }
-    write_atomically(folder / "claims.csv", to_csv(claims))
-    summary = Summary(
-        experiment=experiment.name,
-        title=experiment.title,
-        source=experiment.source,
-        shows=experiment.shows,
-        revision=experiment.revision,
-        seed=seed,
-        settings=experiment.settings(config),
-        claims=outcome.claims,
-        seconds=round(outcome.block_seconds, 2),
-        versions=versions(),
-        command=command(),
-    )
-    write_atomically(folder / _SUMMARY, (json.dumps(asdict(summary), indent=2) + "\n").encode())
+class _Work:
+    """The blocks of a reproduction: those that are there, and those that are missing."""
 
+    def __init__(
+        self, experiment: Experiment, config: Any, seed: int, store: Store, force: bool
+    ) -> None:
+        self._of = (experiment, config, seed)
+        self._store, self._force = store, force
+        self.keys = {
+            block: Key.of(experiment, config, seed, block) for block in experiment.blocks(config)
+        }
+        self.results: dict[Block, Arrays] = {}
+        self.took: dict[Block, float] = {}
+        self.missing = [block for block in self.keys if force or not self._read(block)]
+        self.computed = self.elsewhere = 0
+        self._claims: dict[Block, ExitStack] = {}
 
-def to_csv(table: Any) -> bytes:
-    """Columns by name as comma-separated values; floats round-trip."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
-    columns = [list(getattr(column, "tolist", lambda c=column: c)()) for column in table.values()]
-    writer.writerows(zip(*columns, strict=True))
-    return text.getvalue().encode()
+    def _read(self, block: Block) -> bool:
+        found = self._store.read(self.keys[block])
+        if found is None:
+            return False
+        self.results[block], self.took[block] = found
+        return True
+
+    def claimed(self) -> Iterator[Task]:
+        """Missing blocks, each held until it is kept, but for those that others hold.
+
+        What others have finished in the meantime is read.
+        """
+        self.elsewhere = 0
+        for block in list(self.missing):
+            claim = ExitStack()
+            if not claim.enter_context(self._store.claim(self.keys[block])):
+                self.elsewhere += 1
+            elif not self._force and self._store.has(self.keys[block]) and self._read(block):
+                self.missing.remove(block)
+                claim.close()
+            else:
+                self._claims[block] = claim
+                yield Task.of(*self._of, block, self._store.scratch(self.keys[block]))
+
+    def keep(self, block: Block, arrays: Arrays, seconds: float) -> None:
+        """A block that was computed here."""
+        self._store.write(self.keys[block], arrays, seconds)
+        self._claims.pop(block).close()
+        self.missing.remove(block)
+        self.results[block], self.took[block] = arrays, seconds
+        self.computed += 1
+
+    def close(self) -> None:
+        """Leave what is not finished to others."""
+        while self._claims:
+            self._claims.popitem()[1].close()

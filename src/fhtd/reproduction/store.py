@@ -7,24 +7,21 @@ newer version whose numbers would differ has other names and never mixes with ol
 """
 
 import hashlib
-import io
 import json
 import os
 import secrets
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fhtd.files import write_atomically
+from fhtd import archive
+from fhtd.files import locked, sweep
 from fhtd.provenance import command, versions
-from fhtd.reproduction.experiment import Arrays, Experiment
-
-_MANIFEST = "manifest"
+from fhtd.reproduction.arms import Arrays, Block
+from fhtd.reproduction.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -37,10 +34,10 @@ class Key:
     block: str
 
     @classmethod
-    def of(cls, experiment: Experiment, config: Any, seed: int, block: str) -> "Key":
+    def of(cls, experiment: Experiment, config: Any, seed: int, block: Block) -> "Key":
         """The key of a block of an experiment with these settings."""
         identity = json.dumps(experiment.identity(config), sort_keys=True)
-        return cls(experiment.work or experiment.name, identity, seed, block)
+        return cls(experiment.work or experiment.name, identity, seed, str(block))
 
     @property
     def digest(self) -> str:
@@ -57,11 +54,23 @@ class Store:
 
     def path(self, key: Key) -> Path:
         """Where the block is, or would be."""
-        return self.root / key.experiment / key.digest / f"seed-{key.seed}" / f"{key.block}.npz"
+        return self._folder(key) / f"{key.block}.npz"
 
     def scratch(self, key: Key) -> Path:
         """Where a long block keeps its checkpoint until it is finished."""
-        return self.path(key).with_suffix(".partial")
+        return self._folder(key) / f"{key.block}.partial"
+
+    def claim(self, key: Key) -> AbstractContextManager[bool]:
+        """Hold the block against other processes; whether none of them holds it already."""
+        return locked(self._folder(key) / f".{key.block}.lock")
+
+    def sweep(self, experiment: str) -> None:
+        """Remove what processes that were killed have left behind."""
+        sweep(self.root / experiment)
+
+    def has(self, key: Key) -> bool:
+        """Whether there is a file of the block, whatever it holds."""
+        return self.path(key).exists()
 
     def read(self, key: Key) -> tuple[Arrays, float] | None:
         """The block and the seconds it took, or None.
@@ -70,50 +79,47 @@ class Store:
         """
         path = self.path(key)
         try:
-            content = path.read_bytes()
+            manifest, arrays = archive.read(path, "results")
+            found = _checked(key, manifest, arrays)
         except FileNotFoundError:
             return None
-        # Left behind by an interrupt between the two steps of `write`.
-        shutil.rmtree(self.scratch(key), ignore_errors=True)
-        try:
-            return _unpack(key, content)
-        except Exception as error:  # a damaged archive can make its decoders raise anything
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
             aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
             with suppress(FileNotFoundError):  # another process has set it aside
                 os.replace(path, aside)
-            why = " ".join(str(error).split())
+            why = " ".join(str(error).removeprefix(f"{path} is not a readable ").split())
             self._warn(f"{path} is damaged ({why}); set aside as {aside.name}, computing again")
             return None
+        # Left behind by an interrupt between the two steps of `write`.
+        shutil.rmtree(self.scratch(key), ignore_errors=True)
+        return found
 
     def write(self, key: Key, arrays: Arrays, seconds: float) -> None:
         """Keep a block, whole or not at all."""
-        manifest = {
+        content = {
             "identity": key.identity,
             "seed": key.seed,
             "block": key.block,
-            "arrays": sorted(arrays),
             "seconds": seconds,
             "versions": versions(),
             "command": command(),
         }
-        packed = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
-        file = io.BytesIO()
-        np.savez(file, **{_MANIFEST: packed}, **arrays)  # type: ignore[arg-type]
-        write_atomically(self.path(key), file.getvalue())
+        archive.write(self.path(key), "results", content, arrays)
         shutil.rmtree(self.scratch(key), ignore_errors=True)
 
+    def _folder(self, key: Key) -> Path:
+        return self.root / key.experiment / key.digest / f"seed-{key.seed}"
 
-def _unpack(key: Key, content: bytes) -> tuple[Arrays, float]:
+
+def _checked(key: Key, manifest: dict[str, Any], arrays: Arrays) -> tuple[Arrays, float]:
     """Arrays and seconds of a file that must be the block of this key."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        # A header that asks for fewer bytes than there are would pass its checksum by.
-        if (broken := file.zip.testzip()) is not None:
-            raise ValueError(f"bad checksum of {broken}")
-        arrays = {name: file[name] for name in file.files}
-    manifest = json.loads(arrays.pop(_MANIFEST).tobytes())
-    found = (manifest["identity"], manifest["seed"], manifest["block"])
-    if found != (key.identity, key.seed, key.block):
+    if (manifest["identity"], manifest["seed"], manifest["block"]) != (
+        key.identity,
+        key.seed,
+        key.block,
+    ):
         raise ValueError("it holds another result")
-    if manifest["arrays"] != sorted(arrays):
+    # Earlier versions listed the arrays by name only.
+    if sorted(manifest["arrays"]) != sorted(arrays):
         raise ValueError("arrays are missing")
     return arrays, float(manifest["seconds"])
