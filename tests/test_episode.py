@@ -13,7 +13,7 @@ from PIL import Image
 
 from fhtd import Weighting
 from fhtd.commands.main import main
-from fhtd.pages import watch
+from fhtd.pages import episode, watch
 from fhtd.pages.film import Film
 from watching import GAMMA, GRID, OPTIMAL, H, control, lived, prediction, world
 
@@ -123,10 +123,20 @@ def test_refusals() -> None:
         watch(control(), world(3), quality=101)
     with pytest.raises(ValueError, match="is too long"):
         watch(control(), world(3), largest=10_000)
-    complex_one = prediction()
-    complex_one.weighting = Weighting.fourier(6, 1)
-    with pytest.raises(ValueError, match="real weighting"):
-        watch(control(), world(3), predictors=[complex_one])
+
+
+def test_complex_values_are_two_signals() -> None:
+    predictor = prediction()
+    predictor.weighting = Weighting.fourier(6, 1)
+    steps = lived(control(), 3)
+    following = [(step.observation, {}) for step in steps]
+    real, imaginary = episode._of_predictor(predictor, steps, following)
+    assert (real.name, imaginary.name) == ("row, real part", "row, imaginary part")
+    exact = np.array([predictor.values(step.observation)["row"] for step in steps])
+    np.testing.assert_allclose(real.values[:, 0] + 1j * imaginary.values[:, 0], exact)
+    table = predictor.weighting.coefficients()
+    np.testing.assert_allclose(real.weights + 1j * imaginary.weights, table)
+    assert "row, imaginary part" in watch(control(), world(3), predictors=[predictor])
 
 
 def test_a_film_of_one_frame_that_does_not_fit() -> None:

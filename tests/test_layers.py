@@ -14,7 +14,7 @@ ROOT = Path(fhtd.__file__).parent
 
 #: From the ground up. A module may import from its own layer and from those before it.
 LAYERS = (
-    {"checks", "errors", "statistics", "files", "archive", "progress", "provenance"},
+    {"checks", "errors", "statistics", "files", "archive", "progress", "provenance", "references"},
     {"weighting", "targets"},
     {"mdp", "problems", "features", "policy"},
     {"oracle"},

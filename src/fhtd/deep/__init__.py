@@ -1,5 +1,13 @@
 """Deep fixed-horizon learning in JAX: DFHQ, DQN from the same parts, and DFHTD."""
 
+from importlib.util import find_spec
+
+for _library in ("jax", "equinox", "optax"):
+    if find_spec(_library) is None:
+        raise ModuleNotFoundError(
+            f"{_library} is not installed: pip install 'fhtd[deep]'", name=_library
+        )
+
 from fhtd.deep.agent import Agent
 from fhtd.deep.agents.dfhq import DFHQ, DFHQSettings
 from fhtd.deep.agents.dfhtd import DFHTD, DFHTDSettings

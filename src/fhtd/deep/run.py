@@ -198,12 +198,14 @@ def algorithm(name: str) -> type[Agent[Any]]:
 
 def start(request: Request, folder: Path) -> "Run":
     """Begin a run in a folder of its own; one that holds anything is refused."""
+    agent = request.build()
     lock = _lock(folder)
-    if folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
+    if any(not path.name.startswith(".") for path in folder.iterdir()):
+        lock.close()
         raise ValueError(
             f"{folder} is not empty: give another --out, or continue with --resume {folder}"
         )
-    run = Run(request, folder, request.build(), lock)
+    run = Run(request, folder, agent, lock)
     content = {"format": FORMAT, "versions": versions(), **asdict(request)}
     write_atomically(folder / "run.json", (json.dumps(content, indent=2) + "\n").encode())
     return run
@@ -216,11 +218,15 @@ def resume(folder: Path, **typed: str | None) -> "Run":
     """
     request = read_request(folder, **typed)
     lock = _lock(folder)
-    if (folder / FINISHED).exists():
-        raise ValueError(f"{folder} is finished after {request.frames} frames: nothing to resume")
-    agent = _last_good(request, folder)
-    run = Run(request, folder, agent, lock)
-    run.log.rewind(agent)
+    try:
+        if (folder / FINISHED).exists():
+            raise ValueError(f"{folder} is finished after {request.frames} frames: nothing to do")
+        agent = _last_good(request, folder)
+        run = Run(request, folder, agent, lock)
+        run.log.rewind(agent)
+    except BaseException:
+        lock.close()
+        raise
     return run
 
 

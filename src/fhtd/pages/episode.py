@@ -36,6 +36,10 @@ _ACTIONS = {
 }
 
 
+#: Complex values are shown as two signals.
+_PARTS: dict[str, Any] = {", real part": np.real, ", imaginary part": np.imag}
+
+
 @dataclass(frozen=True, eq=False)
 class Signal:
     """One thing that is predicted, and what came of it."""
@@ -113,7 +117,7 @@ def watch(
     found = list(islice(agent.episode(filmed, epsilon=epsilon, seed=seed), most))
     film.thin(every)
     name = _name(environment)
-    actions = _action_names(environment, name, found[0].values.shape[0])
+    actions = _action_names(environment, name, agent.actions.n)
     signals = [_of_agent(agent, found, actions)]
     for predictor in predictors:
         signals += _of_predictor(predictor, found, filmed.following)
@@ -187,16 +191,21 @@ def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> Sig
     came = np.array([step.reward for step in steps], np.float64)
     chosen = np.array([step.action for step in steps])
     horizons = np.asarray(agent.horizons, np.float64)
+    if values.shape[1] == 1 < len(actions):
+        # A critic of states: one value, whatever is done.
+        actions, chosen = ("expected",), np.zeros(len(steps), np.int64)
     if math.isinf(horizons[-1]):
-        weights = agent.final_weights(len(steps))[None]
+        weights = agent.reward_weights(len(steps))
         hidden = f"{type(agent).__name__} learns one value without a horizon"
         about = "One discounted return, to the end of the episode."
     else:
-        weights = agent.weighting.coefficients()[horizons.astype(int) - 1]
+        weights = agent.reward_weights(int(horizons[-1]))
         hidden = _hidden(horizons, weights)
         about = (
             "Each horizon acts best for itself, so rewards read off the differences between "
             "horizons are near what the agent expects, not exactly it."
+            if len(actions) > 1
+            else "What is expected of the policy as it is."
         )
     return Signal("reward", actions, values, came, horizons, weights, chosen, hidden, about)
 
@@ -206,8 +215,6 @@ def _of_predictor(
 ) -> list[Signal]:
     """What a DFHTD predicts of each of its signals, for the policy that it evaluates."""
     weighting: Weighting = predictor.weighting
-    if weighting.is_complex:
-        raise ValueError("predictors must have a real weighting to be drawn")
     seen: list[Mapping[str, Any]] = [predictor.values(step.observation) for step in steps]
     horizons, weights = np.arange(1.0, weighting.horizon + 1), weighting.coefficients()
     found = []
@@ -216,19 +223,22 @@ def _of_predictor(
             float(cumulant(step.observation, step.action, step.reward, after, info))
             for step, (after, info) in zip(steps, following, strict=True)
         ]
-        found.append(
-            Signal(
-                name,
-                ("expected",),
-                np.array([values[name] for values in seen], np.float64)[:, None],
-                np.array(came),
-                horizons,
-                weights,
-                np.zeros(len(steps), np.int64),
-                _hidden(horizons, weights),
-                "Predicted for the policy that the predictor was trained on.",
+        values = np.array([one[name] for one in seen])[:, None]
+        for part, of in _PARTS.items() if weighting.is_complex else [("", np.real)]:
+            found.append(
+                Signal(
+                    f"{name}{part}",
+                    ("expected",),
+                    np.asarray(of(values), np.float64),
+                    np.array(came),
+                    horizons,
+                    np.asarray(of(weights), np.float64),
+                    np.zeros(len(steps), np.int64),
+                    _hidden(horizons, weights)
+                    or ("they are in both parts together" if weighting.is_complex else ""),
+                    "Predicted for the policy that the predictor was trained on.",
+                )
             )
-        )
     return found
 
 
