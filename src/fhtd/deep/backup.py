@@ -8,7 +8,7 @@ That is the whole difference between the two agents.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,13 +91,34 @@ class Backup:
             np.ones((n, 1), np.bool_),
         )
 
-    def targets(self, batch: Any, next_values: Any) -> tuple[Any, Any]:
+    def over_base(self, weighting: Weighting) -> "Backup":
+        """The same for a window of horizons that moves on: the first output has a base, U_0.
+
+        Every output must point at the one before it, and the weighting be the same for all
+        horizons, so that the window is at home over any base.
+        """
+        if not weighting.is_constant:
+            raise ValueError(
+                "deepen_every needs a weighting that is the same for every horizon, such as "
+                "exponential: one that mentions the final horizon has no meaning when it grows"
+            )
+        if not np.array_equal(self.sources[-1], np.arange(self.size)) or self.horizons[0] != self.n:
+            raise ValueError(
+                "deepen_every needs horizons that are n_step apart, beginning with n_step: choose "
+                "a horizon that n_step divides, and no horizons of your own"
+            )
+        bootstraps = self.bootstraps.copy()
+        bootstraps[-1, 0] = np.prod(weighting.bootstraps[: self.n])
+        return replace(self, bootstraps=checks.frozen(bootstraps))
+
+    def targets(self, batch: Any, next_values: Any, base: Any = None) -> tuple[Any, Any]:
         """(batch, outputs) targets of (batch, outputs) next values, and which of them are known.
 
-        Rewards after a termination are 0; NumPy or JAX arrays.
+        Rewards after a termination are 0; NumPy or JAX arrays. `base` is U_0, (batch, 1), where it
+        is not 0.
         """
         continues = (1.0 - batch.terminated)[:, None]
-        padded = _prepend_zero(next_values)
+        padded = _prepend(base, next_values)
         if self.n == 1:
             # Mostly each output points at the one before it: a slice, where a gather is slow.
             in_order = np.array_equal(self.sources[0], np.arange(self.size))
@@ -150,10 +171,11 @@ def _check_finite(*tables: npt.NDArray[Any]) -> None:
         raise ValueError("discount or weighting is too large for so many steps")
 
 
-def _prepend_zero(values: Any) -> Any:
-    """U_0 = 0 before the outputs."""
+def _prepend(base: Any, values: Any) -> Any:
+    """U_0, 0 where there is no base, before the outputs."""
     module = _module_of(values)
-    return module.concatenate([module.zeros_like(values[:, :1]), values], axis=1)
+    first = module.zeros_like(values[:, :1]) if base is None else base
+    return module.concatenate([first, values], axis=1)
 
 
 def _module_of(values: Any) -> Any:

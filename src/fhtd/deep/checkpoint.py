@@ -77,7 +77,7 @@ def read(kind: type[A], path: Path) -> tuple[type[A], Saved]:
             raise ValueError(f"it holds a {name}, not a {kind.__name__}")
         if manifest["format"] != archive.FORMAT:
             manifest, arrays = earlier.upgraded(manifest, arrays, found.settings_type)
-        settings = from_json(found.settings_type, manifest["settings"], complete=True)
+        settings = from_json(found.settings_type, manifest["settings"])
         # Every layer has arrays of its own: compared before anything is built.
         if len(settings.hidden) > len(arrays):
             raise ValueError(f"it has {len(arrays)} arrays for {len(settings.hidden)} layers")

@@ -69,11 +69,28 @@ class Convolution(eqx.Module):
         return found + self.bias
 
 
+class LayerNorm(eqx.Module):
+    """Each example's units brought to mean 0 and variance 1, then scaled and shifted."""
+
+    scale: Array
+    shift: Array
+
+    def __init__(self, size: int) -> None:
+        self.scale, self.shift = jnp.ones(size), jnp.zeros(size)
+
+    def __call__(self, x: Array) -> Array:
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = (centred**2).mean(axis=-1, keepdims=True)
+        return centred * jax.lax.rsqrt(variance + 1e-5) * self.scale + self.shift
+
+
 class Network(eqx.Module):
-    """Observations to (batch, actions, outputs)."""
+    """Observations to (batch, actions, outputs); the heads are the last two of its arrays."""
 
     convolutions: list[Convolution]
     hidden: list[Dense]
+    #: One for each hidden layer, before its rectifiers; or none.
+    norms: list[LayerNorm]
     heads: Dense
     n_actions: int = eqx.field(static=True)
 
@@ -85,6 +102,7 @@ class Network(eqx.Module):
         widths: tuple[int, ...],
         start: Initialisation,
         key: Array,
+        layer_norm: bool = False,
     ) -> None:
         keys = iter(jax.random.split(key, len(widths) + 4))
         self.convolutions = []
@@ -106,6 +124,7 @@ class Network(eqx.Module):
         for width in widths:
             self.hidden.append(Dense(size, width, start, next(keys)))
             size = width
+        self.norms = [LayerNorm(width) for width in widths] if layer_norm else []
         self.heads = Dense(size, n_actions * n_outputs, start, next(keys))
         self.n_actions = n_actions
 
@@ -114,8 +133,9 @@ class Network(eqx.Module):
         for convolution in self.convolutions:
             x = jax.nn.relu(convolution(x))
         x = x.reshape(x.shape[0], -1)
-        for layer in self.hidden:
-            x = jax.nn.relu(layer(x))
+        for i, layer in enumerate(self.hidden):
+            x = layer(x)
+            x = jax.nn.relu(self.norms[i](x) if self.norms else x)
         return self.heads(x).reshape(x.shape[0], self.n_actions, -1)
 
 
@@ -139,9 +159,10 @@ class Separate(eqx.Module):
         widths: tuple[int, ...],
         start: Initialisation,
         key: Array,
+        layer_norm: bool = False,
     ) -> None:
         def one(key: Array) -> Network:
-            return Network(shape, n_actions, 1, widths, start, key)
+            return Network(shape, n_actions, 1, widths, start, key, layer_norm)
 
         self.networks = eqx.filter_vmap(one)(jax.random.split(key, n_outputs))
 
@@ -158,12 +179,13 @@ def seeded(
     hidden: tuple[int, ...],
     start: Initialisation,
     unshared: bool,
+    layer_norm: bool = False,
 ) -> "Network | Separate":
     """A network with the first weights of a seed."""
     words = np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(2)
     key = jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32))
     kind = Separate if unshared else Network
-    return kind(shape, n_actions, n_outputs, hidden, start, key)
+    return kind(shape, n_actions, n_outputs, hidden, start, key, layer_norm)
 
 
 def split(network: Any) -> tuple[tuple[Array, ...], Callable[[tuple[Array, ...]], Any]]:

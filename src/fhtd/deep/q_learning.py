@@ -15,12 +15,15 @@ import numpy.typing as npt
 import optax
 from jax import Array
 
-from fhtd.deep import networks, optimisers
+from fhtd.deep import networks, normaliser, optimisers, windows
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
 from fhtd.deep.codecs import DiscreteActions, Observations
 from fhtd.deep.experience import Batch
+from fhtd.deep.normaliser import Seen
 from fhtd.deep.settings import QSettings
+
+Arrays = tuple[Array, ...]
 
 # Far below any value, yet finite: a forbidden action of a terminal state must count as 0.
 _FORBIDDEN = -1e30
@@ -29,12 +32,15 @@ _FORBIDDEN = -1e30
 class State(NamedTuple):
     """All that learning changes."""
 
-    #: The network's arrays, as `networks.split` gives them.
-    parameters: tuple[Array, ...]
+    #: The network's arrays, as `networks.split` gives them; before them, where observations are
+    #: normalised, what they are normalised by.
+    parameters: tuple[Any, ...]
     #: None without a target network.
-    target: tuple[Array, ...] | None
+    target: Arrays | None
     optimiser: Any
     updates: Array
+    #: None where the horizons stay where they are.
+    base: windows.Base | None = None
 
 
 def q_learning(
@@ -47,6 +53,7 @@ def q_learning(
     acting: npt.NDArray[np.float64],
     loss_weights: npt.NDArray[np.float64],
     unshared: bool = False,
+    deepen_every: int | None = None,
     optimiser: optax.GradientTransformation | None = None,
 ) -> Algorithm:
     """The algorithm for one kind of observations and actions.
@@ -60,6 +67,7 @@ def q_learning(
         acting: weight of each output in the score that actions are chosen by.
         loss_weights: weight of each output in the loss.
         unshared: a network for each output.
+        deepen_every: updates between moves of the window of horizons; None for never.
         optimiser: any of optax's in place of the one that the settings name.
     """
 
@@ -72,6 +80,7 @@ def q_learning(
             settings.hidden,
             settings.initialisation,
             unshared,
+            settings.layer_norm,
         )
 
     rebuild = networks.structure(network)
@@ -79,63 +88,101 @@ def q_learning(
         optimiser = optimisers.build(
             settings.optimiser, settings.learning_rate, settings.max_grad_norm
         )
+    normalises = settings.normalise
+    cost = jnp.square if settings.loss == "squared" else optax.huber_loss
     score, importance = jnp.asarray(acting, jnp.float32), jnp.asarray(loss_weights, jnp.float32)
 
     def init() -> State:
-        parameters = networks.split(network())[0]
+        arrays = networks.split(network())[0]
         has_target = settings.target_update_interval > 1
-        target = tuple(map(jnp.copy, parameters)) if has_target else None
-        return State(parameters, target, optimiser.init(parameters), jnp.zeros((), jnp.int32))
+        target = tuple(map(jnp.copy, arrays)) if has_target else None
+        base = None if deepen_every is None else windows.grounded(arrays, actions.n)
+        parameters = (normaliser.begin(observations.shape), *arrays) if normalises else arrays
+        none_yet = jnp.zeros((), jnp.int32)
+        return State(parameters, target, optimiser.init(arrays), none_yet, base)
 
-    def outputs(parameters: tuple[Array, ...], seen: Array) -> Array:
+    def parted(parameters: tuple[Any, ...]) -> tuple[Seen | None, Arrays]:
+        """What observations are normalised by, and the network's arrays."""
+        return (parameters[0], parameters[1:]) if normalises else (None, parameters)
+
+    def outputs(seen: Seen | None, arrays: Arrays, observed: Array) -> Array:
         """Q_j(s, a): (batch, actions, outputs)."""
-        found: Array = rebuild(parameters)(observations.to_network(seen))
+        x = observations.to_network(observed)
+        found: Array = rebuild(arrays)(x if seen is None else normaliser.apply(seen, x))
         return found
 
-    def next_values(state: State, batch: Batch) -> Array:
-        """U_j(S'): the best permitted action of each output."""
+    def next_values(
+        seen: Seen | None, arrays: Arrays, state: State, batch: Batch
+    ) -> tuple[Array, Array | None]:
+        """U_j(S'): the best permitted action of each output; and of the base, if there is one."""
         mask = batch.next_masks[:, :, None] > 0
-        online = state.parameters if state.target is None or settings.double else state.target
-        permitted = jnp.where(mask, outputs(online, batch.next_observations), _FORBIDDEN)
+
+        def valued_by(arrays: Arrays) -> Array:
+            """Q_j(S', .), the base first where there is one; what is forbidden is far below."""
+            if state.base is not None:
+                arrays = windows.widened(arrays, state.base)
+            return jnp.where(mask, outputs(seen, arrays, batch.next_observations), _FORBIDDEN)
+
+        fixed = state.target
+        online = valued_by(arrays if fixed is None or settings.double else fixed)
         if not settings.double:
-            return permitted.max(axis=1)
-        assert state.target is not None
-        fixed = outputs(state.target, batch.next_observations)
-        chosen = permitted.argmax(axis=1, keepdims=True)
-        return jnp.take_along_axis(fixed, chosen, axis=1)[:, 0]
+            found = online.max(axis=1)
+        elif fixed is not None:
+            chosen = online.argmax(axis=1, keepdims=True)
+            found = jnp.take_along_axis(valued_by(fixed), chosen, axis=1)[:, 0]
+        else:
+            # The output that bootstraps from j, the next one, says which action it is about.
+            above = jnp.concatenate([online[:, :, 1:], online[:, :, -1:]], axis=2)
+            chosen = above.argmax(axis=1, keepdims=True)
+            found = jnp.take_along_axis(online, chosen, axis=1)[:, 0]
+        return (found, None) if state.base is None else (found[:, 1:], found[:, :1])
 
     def loss(
-        parameters: tuple[Array, ...], targets: Array, known: Any, batch: Batch
+        arrays: Arrays, seen: Seen | None, targets: Array, known: Any, batch: Batch
     ) -> tuple[Array, Array]:
-        """Mean over the batch and (weighted) over outputs of the squared error."""
-        all_values = outputs(parameters, batch.observations)
+        """Mean over the batch and (weighted) over outputs of the error's cost."""
+        all_values = outputs(seen, arrays, batch.observations)
         # Only the heads of the action taken; a gather's gradient would be a slow scatter.
         taken = batch.actions[:, None].astype(int) == jnp.arange(all_values.shape[1])
         values = jnp.where(taken[:, :, None], all_values, 0).sum(axis=1)
-        errors = jnp.where(known, (targets - values) ** 2, 0).mean(axis=0)
+        errors = jnp.where(known, cost(targets - values), 0).mean(axis=0)
         return (importance * errors).mean(), errors
 
     def update(state: State, batch: Batch) -> tuple[State, Metrics]:
-        targets, known = backup.targets(batch, next_values(state, batch))
-        gradients, errors = jax.grad(loss, has_aux=True)(state.parameters, targets, known, batch)
-        changes, memory = optimiser.update(gradients, state.optimiser, state.parameters)
-        parameters = optax.apply_updates(state.parameters, changes)
+        seen, arrays = parted(state.parameters)
+        if seen is not None:
+            seen = normaliser.update(seen, observations.to_network(batch.observations))
+        targets, known = backup.targets(batch, *next_values(seen, arrays, state, batch))
+        gradients, errors = jax.grad(loss, has_aux=True)(arrays, seen, targets, known, batch)
+        changes, memory = optimiser.update(gradients, state.optimiser, arrays)
+        arrays = optax.apply_updates(arrays, changes)
         updates = state.updates + 1
-        target = state.target
+        target, base = state.target, state.base
         if target is not None:
             due = updates % settings.target_update_interval == 0
-            target = jax.tree.map(lambda new, old: jnp.where(due, new, old), parameters, target)
+            target = windows.where(due, arrays, target)
+        if base is not None and deepen_every is not None:
+            due = updates % deepen_every == 0
+            if target is not None:
+                target = windows.where(due, windows.moved(target, base)[0], target)
+            arrays, base = windows.where(due, windows.moved(arrays, base), (arrays, base))
         counted = jnp.broadcast_to(known, targets.shape)
         mean = jnp.where(counted, targets, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
-        return State(parameters, target, memory, updates), {"loss": errors, "target": mean}
+        parameters = arrays if seen is None else (seen, *arrays)
+        found = State(parameters, target, memory, updates, base)
+        return found, {"loss": errors, "target": mean}
 
-    def act(parameters: tuple[Array, ...], seen: Array, masks: Array, key: Array | None) -> Array:
+    def values(parameters: tuple[Any, ...], observed: Array) -> Array:
+        """What is expected of each action at each output."""
+        return outputs(*parted(parameters), observed)
+
+    def act(parameters: tuple[Any, ...], observed: Array, masks: Array, key: Array | None) -> Array:
         """The greedy action by the weighted outputs; `explore` adds what is random."""
         del key
-        scores = outputs(parameters, seen) @ score
+        scores = values(parameters, observed) @ score
         return jnp.where(masks, scores, _FORBIDDEN).argmax(axis=1)
 
-    return Algorithm(init, update, act, outputs, epsilon_greedy(settings.epsilon, actions))
+    return Algorithm(init, update, act, values, epsilon_greedy(settings.epsilon, actions))
 
 
 def epsilon_greedy(

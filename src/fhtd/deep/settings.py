@@ -21,6 +21,7 @@ _MOST_STEPS = 2**10
 _MOST_FRAMES = 2**53
 
 OnDivergence = Literal["stop", "record"]
+Loss = Literal["squared", "huber"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,8 @@ class Settings:
     """Discount rate gamma (paper: 0.99 and 1)."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers (paper: two of 256)."""
+    layer_norm: bool = False
+    """Normalise each hidden layer before its rectifiers (paper: no)."""
     initialisation: Initialisation = "glorot"
     """First weights: Glorot uniform with zero biases, or PyTorch's default."""
     optimiser: Optimiser = "rmsprop-torch"
@@ -54,6 +57,7 @@ class Settings:
             raise TypeError(f"hidden must be widths such as (64, 64), got {self.hidden!r}")
         for width in self.hidden:
             checks.integer("hidden", width, 1)
+        checks.boolean("layer_norm", self.layer_norm)
         one_of("initialisation", self.initialisation, Initialisation)
         one_of("optimiser", self.optimiser, Optimiser)
         one_of("on_divergence", self.on_divergence, OnDivergence)
@@ -72,6 +76,7 @@ class Options(TypedDict, total=False):
 
     discount: float
     hidden: tuple[int, ...]
+    layer_norm: bool
     initialisation: Initialisation
     optimiser: Optimiser
     learning_rate: float
@@ -125,7 +130,12 @@ class QSettings(ReplaySettings):
     target_update_interval: int = 1
     """Updates between copies to the target network; 1 is no target network (paper: 1 and 100)."""
     double: bool = False
-    """Choose the next action by the online network, value it by the target network."""
+    """Choose the next action by other values than those that it is valued by: by the online network
+    where there is a target network, else by the horizon above."""
+    loss: Loss = "squared"
+    """What an error costs: its square, or Huber's loss, linear beyond 1 (paper: the square)."""
+    normalise: bool = False
+    """Bring observations to mean 0 and variance 1 by running statistics of what is replayed."""
     epsilon_initial: float = 1.0
     """Probability of a random action at first (paper: 1)."""
     epsilon_final: float = 0.1
@@ -139,11 +149,11 @@ class QSettings(ReplaySettings):
         # Updates are counted in 32 bits.
         checks.integer("target_update_interval", self.target_update_interval, 1, 2**31 - 1)
         checks.boolean("double", self.double)
+        one_of("loss", self.loss, Loss)
+        checks.boolean("normalise", self.normalise)
         checks.real("epsilon_initial", self.epsilon_initial, 0, 1)
         checks.real("epsilon_final", self.epsilon_final, 0, 1)
         checks.integer("epsilon_frames", self.epsilon_frames, 1, _MOST_FRAMES)
-        if self.double and self.target_update_interval == 1:
-            raise ValueError("double needs a target network: give target_update_interval above 1")
 
     def epsilon(self, frame: int) -> float:
         """Probability of a random action after so many frames."""
@@ -157,6 +167,8 @@ class QOptions(ReplayOptions, total=False):
     n_step: int
     target_update_interval: int
     double: bool
+    loss: Loss
+    normalise: bool
     epsilon_initial: float
     epsilon_final: float
     epsilon_frames: int
@@ -211,13 +223,13 @@ def to_json(settings: Settings, *, changed: bool = False) -> dict[str, Any]:
     }
 
 
-def from_json(kind: type[S], saved: Any, *, complete: bool = False) -> S:
-    """The inverse of `to_json`; with `complete`, every field must be there."""
+def from_json(kind: type[S], saved: Any) -> S:
+    """The inverse of `to_json`; what an older version did not know of has its default."""
     if not isinstance(saved, dict):
         raise TypeError(f"settings must be a dictionary, got {saved!r}")
     names = {field.name for field in fields(kind)}
-    wrong = sorted(set(saved) - names) or (sorted(names - set(saved)) if complete else [])
+    wrong = sorted(set(saved) - names)
     if wrong:
-        raise ValueError(f"{wrong[0]} is not a setting of this version, or is missing")
+        raise ValueError(f"{wrong[0]} is not a setting of this version")
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in saved.items()}
     return kind(**given)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
+from fhtd.deep import windows
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.backup import Backup, closed_horizons
 from fhtd.deep.q_agent import QAgent
@@ -23,6 +24,9 @@ class DFHQSettings(QSettings):
     """Final horizon H (paper: 64)."""
     horizons: tuple[int, ...] | None = None
     """Which horizons to learn: any ascending set that is closed under the backup."""
+    deepen_every: int | None = None
+    """Updates after which the horizons move on by one: `horizon` of them are a window over a frozen
+    one beneath, and the final horizon grows without bound (paper: suggested as future work)."""
     unshared: bool = False
     """Give every horizon a network of its own, as the theory assumes."""
     loss_weights: tuple[float, ...] | None = None
@@ -34,6 +38,10 @@ class DFHQSettings(QSettings):
         super().__post_init__()
         checks.integer("horizon", self.horizon, 1, MOST_HORIZONS)
         checks.boolean("unshared", self.unshared)
+        if self.deepen_every is not None:
+            checks.integer("deepen_every", self.deepen_every, 1, 2**31 - 1)
+            if self.unshared:
+                raise ValueError("deepen_every needs hidden layers that are shared, not unshared")
         if isinstance(self.acting, str) and self.acting not in ("final", "mean"):
             raise ValueError(f"acting must be final, mean, a number or weights: {self.acting!r}")
         size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
@@ -46,6 +54,7 @@ class DFHQOptions(QOptions, total=False):
 
     horizon: int
     horizons: tuple[int, ...] | None
+    deepen_every: int | None
     unshared: bool
     loss_weights: tuple[float, ...] | None
     acting: Literal["final", "mean"] | int | tuple[float, ...]
@@ -65,6 +74,7 @@ class DFHQ(QAgent[DFHQSettings]):
     """
 
     settings_type = DFHQSettings
+    weighting: Weighting
 
     def __init__(
         self,
@@ -91,7 +101,8 @@ class DFHQ(QAgent[DFHQSettings]):
         self.weighting = self._given_weighting or Weighting.exponential(
             settings.horizon, settings.discount
         )
-        return Backup.fixed_horizons(self.weighting, settings.n_step, settings.horizons)
+        backup = Backup.fixed_horizons(self.weighting, settings.n_step, settings.horizons)
+        return backup if settings.deepen_every is None else backup.over_base(self.weighting)
 
     def make_algorithm(self) -> Algorithm:
         """Q-learning towards the backup's targets."""
@@ -105,7 +116,40 @@ class DFHQ(QAgent[DFHQSettings]):
             acting=self.acting_weights,
             loss_weights=scaled_loss_weights(settings.loss_weights, size),
             unshared=settings.unshared,
+            deepen_every=settings.deepen_every,
         )
+
+    @property
+    def base(self) -> int:
+        """The horizon beneath the window: 0 until it has moved."""
+        base = self.state.base
+        return 0 if base is None else int(base.moves) * self.backup.n
+
+    @property
+    def horizons(self) -> npt.NDArray[np.float64]:
+        """The learned horizons as they are now, ascending."""
+        return self.backup.horizons + self.base
+
+    def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
+        """Weight of each future reward in each horizon's value: (horizons, at most `length`)."""
+        if not self.base:
+            return super().reward_weights(length)
+        ahead = np.arange(length)
+        weights = self.weighting.rewards[0] * self.weighting.bootstraps[0] ** ahead
+        return np.asarray(np.where(ahead < self.horizons[:, None], weights, 0.0))
+
+    def deepen(self) -> None:
+        """Move the window of horizons on by one, as `deepen_every` does after so many updates."""
+        state = self.state
+        if state.base is None:
+            raise ValueError("deepen needs an agent with deepen_every: its horizons stay otherwise")
+        target = state.target
+        if target is not None:
+            target, _ = windows.moved(target, state.base)
+        first = 1 if self.settings.normalise else 0
+        arrays, base = windows.moved(state.parameters[first:], state.base)
+        parameters = (*state.parameters[:first], *arrays)
+        self.state = state._replace(parameters=parameters, target=target, base=base)
 
     @property
     def acting_weights(self) -> npt.NDArray[np.float64]:

@@ -17,6 +17,11 @@ from fhtd.deep.settings import QOptions, QSettings
 class DQNSettings(QSettings):
     """Settings of DQN."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.double and self.target_update_interval == 1:
+            raise ValueError("double needs a target network: give target_update_interval above 1")
+
 
 class DQN(QAgent[DQNSettings]):
     """Deep Q-learning: Q(S, A) is learned towards R + gamma max over a of Q(S', a).
