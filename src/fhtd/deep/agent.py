@@ -177,6 +177,14 @@ class Agent(Generic[S]):
         self.loop.training = training._replace(summed=jnp.zeros_like(training.summed), sums=zeros)
         return found
 
+    def output_names(self) -> list[str]:
+        """What a log calls the outputs: always the same, whatever has been learned."""
+        return [f"h{horizon:g}" for horizon in self.horizons]
+
+    def deepening(self) -> dict[str, float]:
+        """What a log should say of horizons that change."""
+        return {}
+
     def exploration(self) -> dict[str, float]:
         """What a log should say of how the agent explores."""
         return {}

@@ -50,11 +50,13 @@ class Tables:
             "train/n_updates": agent.updates,
             "train/learning_rate": agent.settings.learning_rate,
             "train/loss": float(statistics["loss"].mean()),
+            **agent.deepening(),
         }
+        labels = agent.output_names()
         for name, values in statistics.items():
-            if values.shape == agent.horizons.shape:
-                for horizon, value in zip(agent.horizons, values, strict=True):
-                    row[f"train/{name}_h{horizon:g}"] = float(value)
+            if values.shape == (len(labels),):
+                for label, value in zip(labels, values, strict=True):
+                    row[f"train/{name}_{label}"] = float(value)
             elif name != "loss":
                 row[f"train/{name}"] = float(values.mean())
         _append(self.folder / _PROGRESS, row)

@@ -130,6 +130,17 @@ class DFHQ(QAgent[DFHQSettings]):
         """The learned horizons as they are now, ascending."""
         return self.backup.horizons + self.base
 
+    def output_names(self) -> list[str]:
+        """By horizon; by place in the window where the horizons move."""
+        if self.settings.deepen_every is None:
+            return super().output_names()
+        return [f"output{j}" for j in range(1, self.backup.size + 1)]
+
+    def deepening(self) -> dict[str, float]:
+        """The final horizon, where it grows."""
+        moves = self.settings.deepen_every is not None
+        return {"train/horizon": float(self.horizons[-1])} if moves else {}
+
     def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
         """Weight of each future reward in each horizon's value: (horizons, at most `length`)."""
         if not self.base:
