@@ -14,7 +14,7 @@ import pytest
 
 import fhtd as package
 from commands import COMMAND, blocks_in, fhtd, finish, start, wait_until
-from fhtd.reproduction.cluster import Keeper, RemoteScratch
+from fhtd.reproduction.keeper import Keeper, RemoteScratch
 from test_extension import EXPERIMENT
 
 pytest.importorskip("ray")

@@ -13,19 +13,16 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterator
+import time
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import fhtd
-from fhtd.files import write_atomically
-from fhtd.reproduction.executors import LocalScratch, Outcome, Tally, Task, compute_with
-
-#: Names and contents of a checkpoint's files.
-Files = dict[str, bytes]
+from fhtd.reproduction.executors import Outcome, Tally, Task, compute_with
+from fhtd.reproduction.keeper import Files, Keeper, RemoteScratch, read_files, write_files
 
 #: Seconds between looks at the keeper while blocks are running.
 _LOOK_EVERY = 2.0
@@ -33,56 +30,6 @@ _LOOK_EVERY = 2.0
 _PATIENCE = 30.0
 #: How often a block is taken up again after its node or process was lost.
 _RETRIES = 20
-
-
-class Keeper:
-    """The newest checkpoint of every block under way; an actor of the cluster."""
-
-    def __init__(self) -> None:
-        self._newest: dict[str, Files] = {}
-        self._fresh: set[str] = set()
-
-    def put(self, block: str, files: Files) -> None:
-        """Replace a block's checkpoint."""
-        self._newest[block] = files
-        self._fresh.add(block)
-
-    def get(self, block: str) -> Files:
-        """Empty where there is none."""
-        return self._newest.get(block, {})
-
-    def drop(self, block: str) -> None:
-        """It is finished."""
-        self._newest.pop(block, None)
-        self._fresh.discard(block)
-
-    def take(self) -> dict[str, Files]:
-        """What came since the last call."""
-        found = {block: self._newest[block] for block in self._fresh}
-        self._fresh.clear()
-        return found
-
-
-@dataclass(frozen=True)
-class RemoteScratch(LocalScratch):
-    """A folder of the node's own, sent to the keeper at every checkpoint."""
-
-    send: Callable[[Files], None]
-
-    def saved(self) -> None:
-        """Wait until the keeper has it."""
-        self.send(_read(self.folder))
-
-
-def _read(folder: Path) -> Files:
-    if not folder.is_dir():
-        return {}
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
-
-
-def _write(folder: Path, files: Files) -> None:
-    for name, content in files.items():
-        write_atomically(folder / name, content)
 
 
 def source_digest() -> str:
@@ -123,7 +70,7 @@ def _compute_on_node(task: Task, begun: Files, keeper: Any, digest: str) -> tupl
 
     with tempfile.TemporaryDirectory(prefix="fhtd-") as place:
         folder = Path(place)
-        _write(folder, ray.get(keeper.get.remote(name)) or begun)
+        write_files(folder, ray.get(keeper.get.remote(name)) or begun)
         return compute_with(task, RemoteScratch(folder, send))
 
 
@@ -196,6 +143,10 @@ class _Cluster:
             for reference in done:
                 task = running.pop(reference)
                 outcome = _outcome(ray, reference)
+                if isinstance(outcome, ChildProcessError):
+                    # The first sign, perhaps, that the head is dying.
+                    time.sleep(_LOOK_EVERY)
+                    self._check_head()
                 if isinstance(outcome, StaleNodeError):
                     self._avoid(outcome)
                     running[self._send(task)] = task
@@ -211,7 +162,7 @@ class _Cluster:
             options["scheduling_strategy"] = strategies.NodeLabelSchedulingStrategy(
                 hard={"ray.io/node-id": strategies.NotIn(*sorted(self._stale))}
             )
-        begun = {} if task.scratch is None else _read(task.scratch)
+        begun = {} if task.scratch is None else read_files(task.scratch)
         return self._remote.options(**options).remote(task, begun, self._keeper, self._digest)
 
     def _avoid(self, stale: StaleNodeError) -> None:
@@ -238,7 +189,7 @@ class _Cluster:
         # A process of a lost node may live on for a while, and send what nobody needs.
         for task in tasks:
             if task.scratch is not None:
-                _write(task.scratch, fresh.get(str(task.block), {}))
+                write_files(task.scratch, fresh.get(str(task.block), {}))
 
     def _check_head(self) -> None:
         if not self._answers():
