@@ -25,7 +25,9 @@ from commands import (
     workers_of,
 )
 from fhtd import __version__
+from fhtd.commands import parsing
 from fhtd.commands.main import main
+from fhtd.commands.parsing import parse
 from fhtd.experiments import NAMES, find
 
 HEAVY = {"numba", "jax", "matplotlib", "gymnasium", "ray", "scipy", "pandas"}
@@ -80,6 +82,25 @@ def test_help_of_a_command(
     assert (code, err) == (0, "")
     assert out.startswith(f"usage: fhtd {arguments[0]}")
     assert says in words(out)
+    assert f"\nexamples:\n  fhtd {arguments[0]}" in out
+
+
+@pytest.mark.parametrize("command", ["explore", "train", "evaluate", "record", "watch"])
+def test_help_ends_with_examples(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    code, out, err = run(capsys, command, "--help")
+    assert (code, err) == (0, "")
+    assert f"\nexamples:\n  fhtd {command} " in out
+
+
+@pytest.mark.parametrize(
+    ("given", "value"), [("2e3", 2000), ("1.5e3", 1500), ("1E+2", 100), ("0100", 100)]
+)
+def test_whole_numbers_may_have_an_exponent(given: str, value: int) -> None:
+    config = find("off-policyness").config
+    assert parse(config, "fhtd", ["--runs", given]).runs == value
+    maze = find("slippery-maze").config
+    assert parse(maze, "fhtd", ["--horizons", "8", given]).horizons == (8, value)
+    assert parse(maze, "fhtd", ["--epsilon", "1e-1"]).epsilon == 0.1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -115,13 +136,19 @@ def test_starting_loads_nothing_heavy(statement: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("lst", "unknown command 'lst' (commands: list, reproduce,"),
+        ("lst", "unknown command 'lst'; did you mean 'list'? (commands: list, reproduce,"),
+        ("trian CartPole-v1", "unknown command 'trian'; did you mean 'train'?"),
+        ("zzz", "unknown command 'zzz' (commands: list,"),
         ("list extra", "Unrecognized options: extra"),
         ("reproduce", "name an experiment first, or all"),
         ("reproduce --scale smoke baird", "name an experiment first, or all"),
         ("reproduce bairt", "unknown experiment 'bairt'; did you mean 'baird'?"),
         ("reproduce all bairt", "unknown experiment 'bairt'; did you mean 'baird'?"),
         ("reproduce baird --steps x", "--steps: invalid literal for int() with base 10: 'x'"),
+        (
+            "reproduce baird --steps 1.5e0",
+            "--steps: invalid literal for int() with base",
+        ),
         ("reproduce baird --steps", "Missing value for argument '--steps'"),
         ("reproduce baird --stepz 3", "--stepz, 3; did you mean --steps?"),
         ("reproduce baird --steps 0", "steps must be at least 1, got 0"),
@@ -160,7 +187,10 @@ def test_a_mistake_is_one_line(
     ("arguments", "says"),
     [
         ("convergence --step-size 1000 --steps 2000", "use a smaller step_size"),
-        ("baird --steps 10 --horizon 1000000000000", "Unable to allocate"),
+        (
+            "baird --steps 10 --horizon 1000000000000",
+            "not enough memory for fhtd reproduce baird --steps 10 --horizon 1000000000000",
+        ),
     ],
 )
 def test_settings_that_turn_out_impossible_are_one_line(
@@ -189,6 +219,48 @@ def test_a_mistake_is_one_line_on_any_terminal(environment: dict[str, str]) -> N
         b"fhtd: Unrecognized options: --stepz, 3; did you mean --steps? "
         b"(see fhtd reproduce baird --help)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments", "extra"),
+    [
+        ("matplotlib", "reproduce off-policyness --scale smoke", "report"),
+        ("jax", "reproduce lunar-lander --scale smoke", "deep"),
+        ("Box2D", "reproduce deep-values --scale smoke", "lander"),
+        ("ray", "reproduce off-policyness --scale smoke --ray auto", "ray"),
+        ("bokeh", "explore random-walk", "report"),
+    ],
+)
+def test_a_missing_extra_is_named_before_any_work(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    library: str,
+    arguments: str,
+    extra: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    real = parsing.find_spec
+    monkeypatch.setattr(parsing, "find_spec", lambda name: real(name) if name != library else None)
+    expected = f"fhtd: {library} is not installed: pip install 'fhtd[{extra}]'\n"
+    assert run(capsys, *arguments.split()) == (2, "", expected)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["report --results runs", "explore random-walk --steps 0"])
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    command: str,
+) -> None:
+    (tmp_path / "file").write_text("precious")
+    for place in ("fhtd.pages.read_chapters", "fhtd.pages.explorer.explore"):
+        monkeypatch.setattr(place, lambda *_, **__: pytest.fail("it has begun"))
+    code, out, err = run(capsys, *command.split(), "--out", tmp_path / "file" / "page.html")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"fhtd: cannot use {tmp_path / 'file'}")
+    assert err.count("\n") == 1
 
 
 # Commands.
@@ -223,13 +295,15 @@ def test_reproduce_show_and_report(capsys: pytest.CaptureFixture[str], tmp_path:
 
     code, out, err = run(capsys, "show", "off-policyness", "--out", tmp_path)
     assert (code, err) == (0, "")
-    assert "Last verdicts (seed 4, " in out
+    assert (
+        "Verdicts at other settings (runs 3 instead of 1000, horizon 8 instead of 64) (seed 4, "
+    ) in out
     assert re.findall(r"^  [+x?] (holds|fails|inconclusive)", out, re.M) == [v for v, _ in verdicts]
 
     (tmp_path / "report.html").unlink()
     code, out, err = run(capsys, "report", "--results", tmp_path)
     assert (code, out, err) == (0, f"{tmp_path.resolve()}/report.html\n", "")
-    assert 'id="off-policyness"' in (tmp_path / "report.html").read_text()
+    assert 'id="off-policyness@runs-3_horizon-8"' in (tmp_path / "report.html").read_text()
 
 
 def test_several_share_their_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

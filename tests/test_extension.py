@@ -29,6 +29,8 @@ class Config:
     """Walks."""
     steps: int = 100
     """Steps of each."""
+    limit: float = 0.0
+    """How far the biased one must get."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def plot(config, data):
 def claims(config, data):
     end = Interval.of(data["coin-0.7"])
     rule = "holds if the 95% interval lies above 0, fails if below"
-    return [Claim("drifts", "A biased coin drifts.", rule, f"end {end}", above(end, 0))]
+    return [Claim("drifts", "A biased coin drifts.", rule, f"end {end}", above(end, config.limit))]
 
 
 def tables(config, data):
@@ -130,12 +132,34 @@ def test_its_settings_are_flags(folder: Path) -> None:
     shorter = fhtd_in(folder, "reproduce", "coins:EXPERIMENT", "--steps", "1e1", "--workers=1")
     assert shorter.stdout.endswith("runs/report.html\n")
     summary = json.loads((folder / "runs" / "coins@steps-10" / "summary.json").read_text())
-    assert summary["settings"] == {"runs": 40, "steps": 10}
+    assert summary["settings"] == {"runs": 40, "steps": 10, "limit": 0.0}
     assert len(blocks_in(folder / "runs")) == 8
     # The report needs only what is written, not the module.
     (folder / "coins.py").unlink()
     assert fhtd_in(folder, "report").returncode == 0
     assert "steps 10 instead of 100" in (folder / "runs" / "report.html").read_text()
+
+
+def test_other_settings_never_replace_those_of_the_experiment(folder: Path) -> None:
+    """And a failed claim is an exit code where that is asked for."""
+    command = ("reproduce", "coins:EXPERIMENT", "--workers", 1)
+    assert fhtd_in(folder, *command, "--check").returncode == 0
+    kept = {path: path.read_bytes() for path in (folder / "runs" / "coins").iterdir()}
+    assert fhtd_in(folder, *command, "--limit", "1e3").returncode == 0
+    failed = fhtd_in(folder, *command, "--limit", "1e3", "--check")
+    assert (failed.returncode, failed.stderr) == (1, "")
+    assert "x fails         drifts" in failed.stdout
+    assert {path: path.read_bytes() for path in (folder / "runs" / "coins").iterdir()} == kept
+
+    shown = fhtd_in(folder, "show", "coins:EXPERIMENT").stdout
+    own, _, other = shown.partition("Verdicts at other settings (limit 1000.0 instead of 0.0)")
+    assert "Verdicts at these settings" in own
+    assert "+ holds " in own
+    assert "x fails " in other
+    page = (folder / "runs" / "report.html").read_text()
+    assert "Of 1 claims 1 hold, 0 fail and 0 are inconclusive." in page
+    assert "Of 1 claims at other settings than the paper's, marked below, 0 hold, 1 fail" in page
+    assert page.count("limit 1000.0 instead of 0.0") == 3  # index, table of claims, chapter
 
 
 @pytest.mark.parametrize(

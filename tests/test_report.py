@@ -2,8 +2,10 @@
 
 import base64
 import json
+import random
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -152,6 +154,88 @@ def test_no_results_and_damaged_results_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"baird/summary\.json is damaged"):
         write_report(tmp_path, None)
     assert not (tmp_path / "report.html").exists()
+
+
+def places(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    """Of everything in plain data."""
+    inner: Iterable[tuple[object, object]] = ()
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+    return [path, *(place for key, one in inner for place in places(one, (*path, key)))]
+
+
+ODD = [None, True, -1, 1e999, float("nan"), "", "text", [], [None], [[1]], {}, {"a": 1}, 10**400]
+
+
+def test_a_summary_of_wrong_types_is_one_clear_line(tmp_path: Path) -> None:
+    """Whatever is put in whichever place, there is a report or a line that names the file."""
+    experiment = find("slippery-maze")
+    one = replace(
+        summary("slippery-maze", *map(claim, Verdict)),
+        defaults={"a": [1, 2], "b": 1.5},
+        charts=experiment.charts,
+    )
+    keep(tmp_path, one)
+    path = tmp_path / "slippery-maze" / "summary.json"
+    good = path.read_text()
+    rng = random.Random(0)
+    refused = []
+    for _ in range(300):
+        content = json.loads(good)
+        where = rng.choice(places(content)[1:])
+        target = content
+        for key in where[:-1]:
+            target = target[key]
+        if rng.random() < 0.2:
+            del target[where[-1]]
+        else:
+            target[where[-1]] = rng.choice(ODD)
+        path.write_text(json.dumps(content))
+        try:
+            build_report(read_chapters(tmp_path))
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) > 200
+    assert all(line.startswith(f"{path} is damaged (") for line in refused)
+    assert not any("\n" in line for line in refused)
+    path.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="is damaged"):
+        read_chapters(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe",
+        b'step,fhtd.w1\n1,"2\n',
+        b"step,fhtd.w1\n1\n",
+        b"step,fhtd.w1\n1,2,3\n",
+        b"step,fhtd.w1\n1," + b"9" * 200_000,
+    ],
+)
+def test_a_damaged_table_is_one_clear_line(tmp_path: Path, content: bytes) -> None:
+    keep(tmp_path, summary("baird", claim(Verdict.HOLDS)))
+    (tmp_path / "baird" / "weights.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"baird: weights\.csv is damaged \(.*\); fhtd reproduce"):
+        write_report(tmp_path, None)
+
+
+def test_results_at_other_settings_are_marked(tmp_path: Path) -> None:
+    """Those of earlier versions too, which do not say what the experiment's own are."""
+    own = json.loads(json.dumps(find("baird").settings(find("baird").config())))
+    keep(tmp_path, replace(summary("baird", claim(Verdict.HOLDS)), settings=own))
+    (chapter,) = read_chapters(tmp_path)
+    assert chapter.summary.departures == ""
+    fewer = {**own, "runs": 100, "steps": 5000}
+    (tmp_path / "baird").rename(tmp_path / "baird@runs-100_steps-5000")
+    path = tmp_path / "baird@runs-100_steps-5000" / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"settings": fewer}))
+    keep(tmp_path, replace(summary("baird", claim(Verdict.FAILS)), settings=own))
+    chapters = read_chapters(tmp_path)
+    assert [one.place for one in chapters] == ["baird", "baird@runs-100_steps-5000"]
+    text = build_report(chapters)
+    assert "Of 1 claims 0 hold, 1 fail and 0 are inconclusive. Of 1 claims at other" in text
+    assert "runs 100 instead of 1000, steps 5000 instead of 10000" in text
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,21 @@
 """Sweeps on a real Ray cluster of two nodes, one of which is killed on the way."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from commands import blocks_in, fhtd, finish, start, wait_until
-from fhtd.reproduction.cluster import Keeper, RemoteScratch
+import fhtd as package
+from commands import COMMAND, blocks_in, fhtd, finish, start, wait_until
+from fhtd.reproduction.keeper import Keeper, RemoteScratch
+from test_extension import EXPERIMENT
 
 pytest.importorskip("ray")
 
@@ -23,7 +27,8 @@ import sys, warnings
 warnings.simplefilter("ignore")
 from ray.cluster_utils import Cluster
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+more = {"env_vars": {"PYTHONPATH": sys.argv[1]}} if len(sys.argv) > 1 else {}
+nodes = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1, **more)]
 cluster.wait_for_nodes()
 print(cluster.address, flush=True)
 for line in sys.stdin:
@@ -37,8 +42,15 @@ cluster.shutdown()
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """Address, and the process to tell `kill`."""
+    with cluster_of() as found:
+        yield found
+
+
+@contextmanager
+def cluster_of(*arguments: object) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The second node may be given a PYTHONPATH of its own."""
     with subprocess.Popen(
-        [sys.executable, "-c", CLUSTER],
+        [sys.executable, "-c", CLUSTER, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -108,6 +120,56 @@ def test_a_tabular_sweep_has_the_bits_of_one_worker(
     assert (code, errors) == (0, "")
     assert fhtd(*command, tmp_path / "local", "--workers", 1).returncode == 0
     assert content(tmp_path / "ray") == content(tmp_path / "local") != {}
+
+
+def test_an_experiment_of_ones_own(
+    cluster: tuple[str, "subprocess.Popen[str]"], tmp_path: Path
+) -> None:
+    """Nodes need not have its module."""
+    (tmp_path / "coins.py").write_text(EXPERIMENT)
+    done = subprocess.run(
+        [*COMMAND, "reproduce", "coins:EXPERIMENT", "--ray", cluster[0]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("coins: 8 blocks in ")
+
+
+def test_a_stale_node_is_named_once_and_left_out(tmp_path: Path) -> None:
+    """Its blocks, more than enough to lose hope, go to the other."""
+    shutil.copytree(Path(package.__file__).parent, tmp_path / "other" / "fhtd")
+    with open(tmp_path / "other" / "fhtd" / "errors.py", "a") as file:
+        file.write("# changed\n")
+    out = tmp_path / "out"
+    with cluster_of(tmp_path / "other") as (address, _):
+        command = ("reproduce", "off-policyness", "--runs", 1000, "--horizon", 8, "--out", out)
+        code, printed, errors = finish(start(*command, "--ray", address), PATIENCE)
+    assert code == 0, errors
+    (line,) = errors.splitlines()
+    assert line.startswith("fhtd: node ")
+    assert line.endswith("its blocks go elsewhere")
+    assert printed.startswith("off-policyness: 10 blocks in ")
+
+
+def test_when_the_head_dies_the_next_call_goes_on(tmp_path: Path) -> None:
+    command = ("reproduce", "off-policyness", "--runs", 3000, "--out", tmp_path)
+    with cluster_of() as (address, nodes):
+        process = start(*command, "--ray", address)
+        wait_until(lambda: blocks_in(tmp_path), PATIENCE)
+        os.killpg(nodes.pid, signal.SIGKILL)
+        code, _, errors = finish(process, PATIENCE)
+    assert code == 1
+    (line,) = errors.splitlines()
+    assert line.startswith("fhtd: the head of the cluster at ")
+    kept = len(blocks_in(tmp_path))
+    assert 0 < kept < 30
+    done = fhtd(*command, "--workers", 2)
+    assert done.returncode == 0
+    assert f"{kept} kept" in done.stdout
 
 
 def test_a_killed_node_loses_nothing(

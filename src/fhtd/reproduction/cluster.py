@@ -5,78 +5,31 @@ block of a lost one goes on, and from where the driver copies them into its stor
 call goes on too.
 """
 
+import atexit
 import hashlib
 import importlib
+import os
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import fhtd
-from fhtd.files import write_atomically
-from fhtd.reproduction.executors import LocalScratch, Outcome, Tally, Task, compute_with
-
-#: Names and contents of a checkpoint's files.
-Files = dict[str, bytes]
+from fhtd.reproduction.executors import Outcome, Tally, Task, compute_with
+from fhtd.reproduction.keeper import Files, Keeper, RemoteScratch, read_files, write_files
 
 #: Seconds between looks at the keeper while blocks are running.
 _LOOK_EVERY = 2.0
+#: Seconds that the keeper has to answer.
+_PATIENCE = 30.0
 #: How often a block is taken up again after its node or process was lost.
 _RETRIES = 20
-
-
-class Keeper:
-    """The newest checkpoint of every block under way; an actor of the cluster."""
-
-    def __init__(self) -> None:
-        self._newest: dict[str, Files] = {}
-        self._fresh: set[str] = set()
-
-    def put(self, block: str, files: Files) -> None:
-        """Replace a block's checkpoint."""
-        self._newest[block] = files
-        self._fresh.add(block)
-
-    def get(self, block: str) -> Files:
-        """Empty where there is none."""
-        return self._newest.get(block, {})
-
-    def drop(self, block: str) -> None:
-        """It is finished."""
-        self._newest.pop(block, None)
-        self._fresh.discard(block)
-
-    def take(self) -> dict[str, Files]:
-        """What came since the last call."""
-        found = {block: self._newest[block] for block in self._fresh}
-        self._fresh.clear()
-        return found
-
-
-@dataclass(frozen=True)
-class RemoteScratch(LocalScratch):
-    """A folder of the node's own, sent to the keeper at every checkpoint."""
-
-    send: Callable[[Files], None]
-
-    def saved(self) -> None:
-        """Wait until the keeper has it."""
-        self.send(_read(self.folder))
-
-
-def _read(folder: Path) -> Files:
-    if not folder.is_dir():
-        return {}
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
-
-
-def _write(folder: Path, files: Files) -> None:
-    for name, content in files.items():
-        write_atomically(folder / name, content)
 
 
 def source_digest() -> str:
@@ -117,7 +70,7 @@ def _compute_on_node(task: Task, begun: Files, keeper: Any, digest: str) -> tupl
 
     with tempfile.TemporaryDirectory(prefix="fhtd-") as place:
         folder = Path(place)
-        _write(folder, ray.get(keeper.get.remote(name)) or begun)
+        write_files(folder, ray.get(keeper.get.remote(name)) or begun)
         return compute_with(task, RemoteScratch(folder, send))
 
 
@@ -128,12 +81,18 @@ def execute_on_ray(
     ray = _ray()
     first = next(tasks)
     _connect(ray, address, first)
-    cluster = _Cluster(ray, megabytes, tally)
     try:
-        yield from cluster.execute(chain([first], tasks), ahead)
-    finally:
+        with closing(_Cluster(ray, megabytes, tally)) as cluster:
+            yield from cluster.execute(chain([first], tasks), ahead)
+    except ClusterLostError:
+        # There is nobody to say goodbye to, which Ray would try for a minute.
+        atexit.unregister(ray.shutdown)
+        raise
+    except BaseException:
         # Blocks under way end with the driver's connection; their checkpoints are in the store.
         ray.shutdown()
+        raise
+    ray.shutdown()
 
 
 class _Cluster:
@@ -142,8 +101,15 @@ class _Cluster:
     def __init__(self, ray: Any, megabytes: int, tally: Tally) -> None:
         self._ray, self._tally = ray, tally
         self._head = ray.get_runtime_context().gcs_address
+        self._lost = (
+            f"the head of the cluster at {self._head} does not answer any more; what is finished "
+            "is kept, run again to go on"
+        )
+        self._done = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
         self._needs = {"num_cpus": 1, "memory": megabytes * 2**20, "max_retries": _RETRIES}
         self._digest = source_digest()
+        self._remote = ray.remote(_compute_on_node)
         #: Nodes that are not sent anything more.
         self._stale: set[str] = set()
         # Beside the driver, where it is safe from the nodes that come and go.
@@ -172,10 +138,15 @@ class _Cluster:
                 return
             tally.run(min(len(running), cores))
             done, _ = ray.wait(list(running), num_returns=1, timeout=_LOOK_EVERY)
+            self._check_head()
             self._bring_home(list(running.values()))
             for reference in done:
                 task = running.pop(reference)
                 outcome = _outcome(ray, reference)
+                if isinstance(outcome, ChildProcessError):
+                    # The first sign, perhaps, that the head is dying.
+                    time.sleep(_LOOK_EVERY)
+                    self._check_head()
                 if isinstance(outcome, StaleNodeError):
                     self._avoid(outcome)
                     running[self._send(task)] = task
@@ -191,9 +162,8 @@ class _Cluster:
             options["scheduling_strategy"] = strategies.NodeLabelSchedulingStrategy(
                 hard={"ray.io/node-id": strategies.NotIn(*sorted(self._stale))}
             )
-        begun = {} if task.scratch is None else _read(task.scratch)
-        remote = self._ray.remote(_compute_on_node).options(**options)
-        return remote.remote(task, begun, self._keeper, self._digest)
+        begun = {} if task.scratch is None else read_files(task.scratch)
+        return self._remote.options(**options).remote(task, begun, self._keeper, self._digest)
 
     def _avoid(self, stale: StaleNodeError) -> None:
         if stale.node in self._stale:
@@ -211,22 +181,44 @@ class _Cluster:
 
     def _bring_home(self, tasks: list[Task]) -> None:
         """Copy fresh checkpoints into the store."""
-        fresh = self._ray.get(self._keeper.take.remote())
+        try:
+            fresh = self._ray.get(self._keeper.take.remote(), timeout=_PATIENCE)
+        except self._ray.exceptions.GetTimeoutError:
+            self._check_head()
+            return
         # A process of a lost node may live on for a while, and send what nobody needs.
         for task in tasks:
             if task.scratch is not None:
-                _write(task.scratch, fresh.get(str(task.block), {}))
+                write_files(task.scratch, fresh.get(str(task.block), {}))
 
     def _check_head(self) -> None:
-        """Ray itself would wait for a minute, and then end this process."""
+        if not self._answers():
+            self._done.set()
+            raise ClusterLostError(self._lost)
+
+    def _answers(self) -> bool:
         host, _, port = self._head.rpartition(":")
         try:
             socket.create_connection((host, int(port)), timeout=10).close()
         except OSError:
-            raise ClusterLostError(
-                f"the head of the cluster at {self._head} does not answer any more; what is "
-                "finished is kept, run again to go on"
-            ) from None
+            return False
+        return True
+
+    def _watch(self) -> None:
+        """A call that waits for a dead head cannot be interrupted.
+
+        Ray itself would end this process after a minute, with many lines.
+        """
+        silent = 0
+        while not self._done.wait(_LOOK_EVERY):
+            silent = 0 if self._answers() else silent + 1
+            if silent == 3:
+                self._tally.warn(self._lost)
+                os._exit(ClusterLostError.exit_code)
+
+    def close(self) -> None:
+        """The head may die now."""
+        self._done.set()
 
 
 def _ray() -> Any:
@@ -247,12 +239,28 @@ def _connect(ray: Any, address: str, task: Task) -> None:
             host, _, port = address.removeprefix("ray://").rpartition(":")
             socket.create_connection((host, int(port)), timeout=10).close()
         more = {"runtime_env": {"py_modules": modules}} if modules else {}
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
+        # Of lost nodes it would tell in many lines, and of being told not to as well.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        with _silence():
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
     except (OSError, ValueError, RuntimeError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise ConnectionError(
             f"no Ray cluster at {address!r} ({why}); give host:port, or auto for the one here"
         ) from None
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing is written to standard error, by compiled code either."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _own_modules(task: Task) -> list[str]:

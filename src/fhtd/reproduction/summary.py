@@ -76,7 +76,7 @@ class Summary:
             return _summary(json.loads(path.read_bytes()), folder)
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
             name, _, settings = folder.name.partition("@")
             again = f"fhtd reproduce {name}{' with those settings' if settings else ''}"
