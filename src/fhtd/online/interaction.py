@@ -1,6 +1,7 @@
 """Let a control learner act and learn in a Gymnasium environment."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from fhtd import checks
@@ -51,11 +52,14 @@ def _loop(
         from rich.progress import track
 
         steps = track(steps, description=type(learner).__name__)
-    observation, _ = environment.reset(seed=seed)
+    observation = deepcopy(environment.reset(seed=seed)[0])
+    learner.new_episode()
     episode_return, episode_length = 0.0, 0
     for _ in steps:
         action = learner.act(observation)
-        following, reward, terminated, truncated, _ = environment.step(action)
+        seen, reward, terminated, truncated, _ = environment.step(action)
+        # The environment may write its next observation into the same array.
+        following = deepcopy(seen)
         learner.update(observation, action, reward, following, terminated, truncated)
         observation = following
         episode_return += float(reward)
@@ -64,5 +68,5 @@ def _loop(
             episode = {"return": episode_return, "length": episode_length}
             if callback is not None and callback(learner, episode) is False:
                 return
-            observation, _ = environment.reset()
+            observation = deepcopy(environment.reset()[0])
             episode_return, episode_length = 0.0, 0
