@@ -1,5 +1,7 @@
 """What every learner promises, whatever its algorithm."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -348,3 +350,38 @@ def test_memory_is_the_weights_and_a_few_rows(build):
     learner = build(Features.tabular(n_states), Weighting.exponential(horizon))
     held = sum(field.nbytes for field in learner._state if isinstance(field, np.ndarray))
     assert held <= learner._state.weights.nbytes + 10 * 8 * (horizon + 1)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_new_episode_forgets_the_past_and_nothing_else(name):
+    """As if a fresh learner with the same weights had begun."""
+    learner, fresh = (ALL[name](TABLE, step_size=0.5) for _ in range(2))
+    action = (0,) if is_control(name) else ()
+    for s in range(4):
+        learner.update(s, *action, 1.0, s + 1)
+    learner.new_episode()
+    fresh.weights[...] = learner.weights
+    if name == "TDC":
+        fresh._state.secondary[:] = learner._state.secondary
+    for one in (learner, fresh):
+        one.update(4, *action, 1.0, 0)
+        one.update(0, *action, 2.0, 1, terminated=True)
+    np.testing.assert_array_equal(learner.weights, fresh.weights)
+
+
+def test_control_maximises_only_where_more_is_better():
+    learner = FHQ(TABLE, 2, Weighting.exponential(4, -0.5))
+    with pytest.raises(ValueError, match="next_policy is needed: weighting must have bootstraps"):
+        learner.update(0, 0, 1.0, 1)
+    learner.update(0, 0, 1.0, 1, next_policy=[0.5, 0.5])
+    with pytest.raises(ValueError, match="next_policy is needed: weighting must have bootstraps"):
+        QLearning(TABLE, 2, -0.5).update(0, 0, 1.0, 1)
+
+
+def test_an_error_of_divergence_advises_as_it_is_told():
+    error = DivergenceError("DFHQ", 7, 3.0, advice="use a smaller learning_rate")
+    again = pickle.loads(pickle.dumps(error))
+    for one in (error, again):
+        assert str(one).endswith("at step 7; use a smaller learning_rate")
+        assert (one.learner, one.step, one.horizon, one.run) == ("DFHQ", 7, 3.0, None)
+    assert "step_size" in str(DivergenceError("FHTD", 7, 3.0, 1))

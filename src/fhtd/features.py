@@ -36,7 +36,11 @@ class Representation(Protocol):
         """Shape of one observation: () for a state index."""
 
     def active(self, observation: Any) -> Active:
-        """Indices and values of the active features; pad with value 0."""
+        """Indices and values of the active features; pad with value 0.
+
+        Args:
+            observation: What was seen.
+        """
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that rebuild these features, for saving."""
@@ -46,8 +50,11 @@ class Representation(Protocol):
 class StateFeatures:
     """Features of integer states: row s of `indices` and `values` is the active list of s."""
 
+    #: (states, active features): which features are active.
     indices: npt.NDArray[np.int64]
+    #: (states, active features): their values; 0 fills a list up.
     values: npt.NDArray[np.float64]
+    #: Number of features.
     size: int
 
     def __post_init__(self) -> None:
@@ -86,7 +93,11 @@ class StateFeatures:
         return phi
 
     def active(self, observation: Any) -> Active:
-        """The active list of one state."""
+        """The active list of one state.
+
+        Args:
+            observation: The state, an integer.
+        """
         if type(observation) is not int:
             if isinstance(observation, np.ndarray) and observation.ndim == 0:
                 observation = observation[()]
@@ -106,6 +117,7 @@ class StateFeatures:
 class DenseFeatures:
     """The observation itself is the feature vector."""
 
+    #: Number of features.
     size: int
 
     def __post_init__(self) -> None:
@@ -123,7 +135,11 @@ class DenseFeatures:
         return (self.size,)
 
     def active(self, observation: Any) -> Active:
-        """All indices, and the observation as values."""
+        """All indices, and the observation as values.
+
+        Args:
+            observation: The feature vector.
+        """
         values = checks.array("observation", observation, (self.size,))
         indices: npt.NDArray[np.int64] = getattr(self, "_indices")  # noqa: B009
         return indices, values
@@ -142,9 +158,13 @@ class TileCoder:
     the box count as its border.
     """
 
+    #: The least value along each dimension.
     low: npt.NDArray[np.float64]
+    #: The greatest value along each dimension.
     high: npt.NDArray[np.float64]
+    #: Tiles along each dimension, or one number for all.
     tiles: npt.NDArray[np.int64]
+    #: How many grids.
     n_tilings: int
 
     def __post_init__(self) -> None:
@@ -194,7 +214,11 @@ class TileCoder:
         return self.low.shape
 
     def active(self, observation: Any) -> Active:
-        """The tile of each tiling that holds the observation."""
+        """The tile of each tiling that holds the observation.
+
+        Args:
+            observation: A point of the box, or beyond it.
+        """
         place = checks.array("observation", observation, self.low.shape)
         place = np.clip((place - self.low) / (self.high - self.low), 0, 1) * self.tiles
         cells = np.floor(place + self.__dict__["_offsets"]).astype(np.int64)

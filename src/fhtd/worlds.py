@@ -35,6 +35,7 @@ _ACTIONS = {
 class World:
     """An MDP with what can be said of it beside."""
 
+    #: The MDP.
     mdp: FiniteMDP
     #: The policy that the problem asks about, where it is posed with one.
     target: npt.NDArray[np.float64] | None = None
