@@ -181,7 +181,7 @@ def test_features_are_frozen() -> None:
         (lambda: Features.tile_coded([0], [1], 2, 0), ValueError, "n_tilings must be at least 1"),
         (lambda: mountain().active([0.0, math.nan]), ValueError, "observation must hold finite"),
         (lambda: mountain().active([0.0]), ValueError, "observation must have shape"),
-        (lambda: Features.from_arrays("Fourier", {}), ValueError, "unknown features 'Fourier'"),
+        (lambda: Features.from_arrays("Fourier", {}), ValueError, "'Fourier', are not of this"),
     ],
 )
 def test_bad_input_is_refused_by_name(

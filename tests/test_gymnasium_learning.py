@@ -84,3 +84,43 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="total_timesteps"):
         learner.learn("fhtd/RandomWalk-v0", 0)
     assert learner.step == 0
+
+
+class Corridor(gymnasium.Env):
+    """States 0 to 4 in a row, each worth its number; one array serves all observations."""
+
+    observation_space = gymnasium.spaces.Box(0.0, 4.0, (1,))
+    action_space = gymnasium.spaces.Discrete(1)
+
+    def __init__(self):
+        self.seen = np.zeros(1)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seen[0] = 0
+        return self.seen, {"action_mask": np.ones(1, np.int8)}
+
+    def step(self, action):
+        self.seen[0] += 1
+        ended = self.seen[0] == 4
+        # At the end nothing is permitted, and nothing is asked.
+        return self.seen, float(self.seen[0]), ended, False, {"action_mask": np.zeros(1, np.int8)}
+
+
+@pytest.mark.parametrize("build", [FHQ, lambda *a, **o: FHQLambda(*a, 0.5, **o)])
+def test_an_environment_may_reuse_its_array(build):
+    features = Features.tile_coded([0.0], [4.0], 4, 1)
+    learner = build(features, 1, Weighting.exponential(2), step_size=1.0)
+    learner.learn(Corridor(), 40)
+    values = [learner.values(np.array([s]))[0].tolist() for s in range(4)]
+    assert values == [[1.0, 3.0], [2.0, 5.0], [3.0, 7.0], [4.0, 4.0]]
+
+
+def test_traces_do_not_cross_the_reset_of_another_call():
+    features = Features.tile_coded([0.0], [4.0], 4, 1)
+    learner = FHQLambda(features, 1, Weighting.exponential(4), 1.0, step_size=0.5)
+    learner.learn(Corridor(), 3)
+    before = learner.weights.copy()
+    learner.learn(Corridor(), 1)
+    changed = np.flatnonzero((learner.weights != before).any(axis=(0, 2)))
+    assert changed.tolist() == features.active(np.array([0.0]))[0].tolist()

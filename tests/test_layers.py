@@ -14,7 +14,17 @@ ROOT = Path(fhtd.__file__).parent
 
 #: From the ground up. A module may import from its own layer and from those before it.
 LAYERS = (
-    {"checks", "errors", "statistics", "files", "archive", "progress", "provenance", "references"},
+    {
+        "checks",
+        "errors",
+        "statistics",
+        "files",
+        "archive",
+        "progress",
+        "provenance",
+        "references",
+        "environments",
+    },
     {"weighting", "targets"},
     {"mdp", "problems", "features", "policy"},
     {"oracle"},

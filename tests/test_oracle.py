@@ -26,7 +26,7 @@ def trajectories(
     mdp: FiniteMDP, choose: Choice, state: int, steps: int, step: int = 0
 ) -> Iterator[tuple[float, list[float]]]:
     """Every course of `steps` steps, with its probability and its rewards (fewer if it ends)."""
-    if step == steps or mdp.terminal_states[state]:
+    if step == steps:
         yield 1.0, []
         return
     for action, chosen in enumerate(choose(step, state)):
@@ -203,11 +203,29 @@ def test_dropping_the_terminal_mask_changes_the_values() -> None:
     assert np.abs(right - wrong).max() > 0.1
 
 
-def test_terminal_states_are_worth_nothing_whatever_their_rows_say() -> None:
-    mdp = deterministic_mdp([[(1, 1.0, True)], [(1, 99.0, True)]])
-    weighting = Weighting.exponential(3)
-    assert oracle.state_values(mdp, np.ones((2, 1)), weighting).tolist() == [[1.0] * 3, [0.0] * 3]
-    assert oracle.optimal(mdp, weighting).state_values.tolist() == [[1.0] * 3, [0.0] * 3]
+@pytest.mark.parametrize("start", [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+def test_what_a_state_is_worth_does_not_depend_on_where_episodes_start(start: list[float]) -> None:
+    """Endings are outcomes: state 1, which ends episodes of state 0, has a row of its own."""
+    rows = [[(1, 1.0, True)], [(2, 5.0, False)], [(1, 7.0, True)]]
+    mdp = deterministic_mdp(rows, start)
+    weighting, policy = Weighting.exponential(3), np.ones((3, 1))
+    expected = [[1.0, 1.0, 1.0], [5.0, 12.0, 12.0], [7.0, 7.0, 7.0]]
+    assert oracle.state_values(mdp, policy, weighting).tolist() == expected
+    assert oracle.action_values(mdp, policy, weighting)[:, 0].tolist() == expected
+    assert oracle.optimal(mdp, weighting).state_values.tolist() == expected
+    assert oracle.infinite_state_values(mdp, policy, 1.0).tolist() == [1.0, 12.0, 7.0]
+    assert oracle.infinite_optimal(mdp, 1.0).state_values.tolist() == [1.0, 12.0, 7.0]
+    assert oracle.episode_length(mdp, policy).tolist() == [1.0, 2.0, 1.0]
+
+
+def test_taxi_is_worth_what_plain_dynamic_programming_says() -> None:
+    mdp = FiniteMDP.from_gymnasium("Taxi-v4")
+    q = np.zeros((500, 6))
+    for _ in range(5):
+        ahead = np.where(mdp.terminal, 0.0, 0.9 * q.max(axis=1)[mdp.next_states])
+        q = (mdp.probabilities * (mdp.rewards + ahead)).sum(axis=2)
+    best = oracle.optimal(mdp, Weighting.exponential(5, 0.9)).action_values[:, :, -1]
+    np.testing.assert_allclose(best, q)
 
 
 def test_each_horizon_has_its_own_greedy_actions() -> None:

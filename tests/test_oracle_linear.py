@@ -14,15 +14,15 @@ from fhtd.features import Features
 from fhtd.mdp import FiniteMDP
 from fhtd.weighting import Weighting
 from strategies import distributions, feature_matrices, finite_mdps, policies, weightings
-from worlds import forever
+from worlds import deterministic_mdp, forever
 
 H = 4
 WEIGHTING = Weighting.exponential(H, 0.9)
 
 
 def possible(mdp: FiniteMDP) -> list[tuple[int, int, int]]:
-    """Every outcome (state, action, k) of a state in which decisions are made."""
-    return [at for at in np.ndindex(*mdp.probabilities.shape) if not mdp.terminal_states[at[0]]]
+    """Every outcome (state, action, k)."""
+    return list(np.ndindex(*mdp.probabilities.shape))
 
 
 @given(st.data(), finite_mdps(endings="always possible"), weightings(H))
@@ -32,8 +32,6 @@ def test_expected_prediction_update_is_zero_at_the_fixed_point(
 ) -> None:
     phi = data.draw(feature_matrices(mdp.n_states))
     policy, d = data.draw(policies(mdp)), data.draw(distributions(mdp.n_states))
-    d = np.where(mdp.terminal_states, 0, d)
-    d = d / d.sum() if d.sum() else mdp.start
     weights = oracle.linear_fixed_point(mdp, phi, policy, weighting, d)
     assert weights.shape == (phi.shape[1], H)
     assert weights.dtype == weighting.dtype
@@ -50,7 +48,11 @@ def test_expected_prediction_update_is_zero_at_the_fixed_point(
         before = weights[:, h]
 
 
-@given(st.data(), finite_mdps(endings="always possible"), weightings(H, allow_complex=False))
+@given(
+    st.data(),
+    finite_mdps(endings="always possible"),
+    weightings(H, allow_complex=False, allow_negative=False),
+)
 @settings(deadline=None)
 def test_expected_control_update_is_zero_at_the_equilibrium(
     data: st.DataObject, mdp: FiniteMDP, weighting: Weighting
@@ -214,9 +216,47 @@ def test_fhtd_is_always_stable(data: st.DataObject, mdp: FiniteMDP) -> None:
 def test_without_discount_a_continuing_problem_only_balances() -> None:
     found = oracle.stability(forever(), [[1.0]], [[1.0]], None, 1.0)
     assert found.td_eigenvalue == 0
-    assert not found.td_is_stable
+    assert found.td_is_stable is None
+    assert repr(found) == "Stability(TD: undecided, FHTD: stable)"
     assert found.n_idle == 0
     assert "need not settle" in found.summary
+
+
+@pytest.mark.parametrize("tiny", [1e-3, 1e-11, 1e-16, 1e-30, 1e-300])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_states_that_are_hardly_ever_sampled_do_not_unsettle_fhtd(
+    tiny: float, scale: float
+) -> None:
+    there_and_back = deterministic_mdp([[(1, 0.0, False)], [(0, 0.0, False)]])
+    features, sampled = scale * np.eye(2), [1 - tiny, tiny]
+    found = oracle.stability(there_and_back, features, np.ones((2, 1)), sampled, 0.9)
+    assert found.fhtd_is_stable
+    assert found.n_idle == 0
+    assert found.fhtd_eigenvalue == pytest.approx(scale**2 * tiny, rel=1e-6, abs=1e-16)
+    # TD's matrix has the determinant tiny (1 - tiny) (1 - 0.81) > 0 and a positive trace.
+    assert found.td_is_stable is (True if tiny > 1e-13 else None)
+
+
+def test_a_walk_to_the_left_is_stable_on_policy() -> None:
+    n = 14
+    table = {
+        s: {0: [(0.1, min(s + 1, n - 1), 0.0, False), (0.9, max(s - 1, 0), 0.0, False)]}
+        for s in range(n)
+    }
+    mdp = FiniteMDP.from_table(table, np.eye(n)[0])
+    found = oracle.stability(mdp, np.eye(n), np.ones((n, 1)), None, 0.9)
+    assert repr(found) == "Stability(TD: stable, FHTD: stable)"
+    assert 0 < found.td_moving_eigenvalue < found.fhtd_moving_eigenvalue
+
+
+def test_eigenvalues_that_meet_are_still_decided() -> None:
+    # From each state to the next but never sampled alike: A is close to a Jordan block.
+    mdp = deterministic_mdp([[(1, 0.0, False)], [(1, 0.0, True)]])
+    for discount in (0.9, -3.0, 3.0):
+        found = oracle.stability(mdp, np.eye(2), np.ones((2, 1)), [0.5, 0.5], discount)
+        assert found.td_is_stable is True
+    growing = oracle.stability(forever(), [[1.0]], [[1.0]], None, 1.0 + 1e-9)
+    assert growing.td_is_stable is False
 
 
 @pytest.mark.parametrize(
@@ -239,6 +279,12 @@ def test_without_discount_a_continuing_problem_only_balances() -> None:
                 forever(), [[1.0]], [[1.0]], Weighting.fourier(4, 1)
             ),
             "weighting must be real",
+        ),
+        (
+            lambda: oracle.linear_control_fixed_point(
+                forever(), [[1.0]], [[1.0]], Weighting.exponential(4, -0.5)
+            ),
+            "weighting must have bootstraps of at least 0",
         ),
         (
             lambda: oracle.stability(forever(), [[1.0]], [[1.0]], None, np.inf),

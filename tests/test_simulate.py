@@ -465,3 +465,21 @@ def test_progress_counts_every_run():
     simulate(learner, WALK.mdp, steps=5, runs=21, behaviour=WALK.behaviour, progress=seen.append)
     assert seen[-1] == 21
     assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("initial", [1e3, 1e6, 1e8, 1e12])
+@pytest.mark.parametrize("record_at", [None, [50_000], [30_000, 50_000]])
+def test_errors_keep_their_digits_after_a_far_start(initial, record_at):
+    weighting = Weighting.exponential(4)
+    exact = oracle.state_values(WALK.mdp, WALK.target, weighting)
+    found = simulate(
+        FHTD(WALK.features, weighting, step_size=0.05, initial=initial),
+        WALK.mdp,
+        steps=50_000,
+        behaviour=WALK.behaviour,
+        truth=exact,
+        record_at=record_at,
+        keep_weights=True,
+    )
+    gaps = (found.final_weights[0] - exact)[~WALK.mdp.terminal_states]
+    np.testing.assert_allclose(found.errors.mean[-1], np.sqrt((gaps**2).mean(axis=0)), rtol=1e-6)

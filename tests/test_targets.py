@@ -233,3 +233,10 @@ def test_weighted_sums_are_the_final_monte_carlo_targets_of_an_episode(horizon):
     wanted, _ = targets.monte_carlo(weighting, rewards, ended)
     found = targets.weighted_sums(weighting.coefficients()[-1], rewards)
     np.testing.assert_allclose(found, wanted[:, -1])
+
+
+def test_weighted_sums_take_complex_weights_as_they_are():
+    weights, rewards = np.array([1.0, 2j, -1.0 + 1j]), np.array([1.0, 2.0, 3.0, 4.0])
+    padded = [*rewards, 0.0, 0.0]
+    expected = [sum(weights[k] * padded[t + k] for k in range(3)) for t in range(4)]
+    np.testing.assert_allclose(targets.weighted_sums(weights, rewards), expected)

@@ -4,6 +4,7 @@ A table has one active feature, Baird's counterexample two, a tile coder one per
 vector all of them. So every learner has one kernel for all representations.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
+
+#: More could not be told apart by 64-bit positions in weights of several horizons and actions.
+_MOST_FEATURES = 2**48
 
 Active = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
@@ -32,7 +36,11 @@ class Representation(Protocol):
         """Shape of one observation: () for a state index."""
 
     def active(self, observation: Any) -> Active:
-        """Indices and values of the active features; pad with value 0."""
+        """Indices and values of the active features; pad with value 0.
+
+        Args:
+            observation: What was seen.
+        """
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that rebuild these features, for saving."""
@@ -42,8 +50,11 @@ class Representation(Protocol):
 class StateFeatures:
     """Features of integer states: row s of `indices` and `values` is the active list of s."""
 
+    #: (states, active features): which features are active.
     indices: npt.NDArray[np.int64]
+    #: (states, active features): their values; 0 fills a list up.
     values: npt.NDArray[np.float64]
+    #: Number of features.
     size: int
 
     def __post_init__(self) -> None:
@@ -82,7 +93,11 @@ class StateFeatures:
         return phi
 
     def active(self, observation: Any) -> Active:
-        """The active list of one state."""
+        """The active list of one state.
+
+        Args:
+            observation: The state, an integer.
+        """
         if type(observation) is not int:
             if isinstance(observation, np.ndarray) and observation.ndim == 0:
                 observation = observation[()]
@@ -102,6 +117,7 @@ class StateFeatures:
 class DenseFeatures:
     """The observation itself is the feature vector."""
 
+    #: Number of features.
     size: int
 
     def __post_init__(self) -> None:
@@ -119,7 +135,11 @@ class DenseFeatures:
         return (self.size,)
 
     def active(self, observation: Any) -> Active:
-        """All indices, and the observation as values."""
+        """All indices, and the observation as values.
+
+        Args:
+            observation: The feature vector.
+        """
         values = checks.array("observation", observation, (self.size,))
         indices: npt.NDArray[np.int64] = getattr(self, "_indices")  # noqa: B009
         return indices, values
@@ -138,9 +158,13 @@ class TileCoder:
     the box count as its border.
     """
 
+    #: The least value along each dimension.
     low: npt.NDArray[np.float64]
+    #: The greatest value along each dimension.
     high: npt.NDArray[np.float64]
+    #: Tiles along each dimension, or one number for all.
     tiles: npt.NDArray[np.int64]
+    #: How many grids.
     n_tilings: int
 
     def __post_init__(self) -> None:
@@ -156,6 +180,7 @@ class TileCoder:
         if tiles.shape != low.shape or np.any(tiles < 1):
             raise ValueError(f"tiles must be at least 1 for each of the {len(low)} dimensions")
         count = checks.integer("n_tilings", self.n_tilings, 1)
+        _tile_count(tiles, count)
         # One more tile along each dimension makes room for the displacement.
         extents = tiles.astype(np.int64) + 1
         strides = np.concatenate([np.cumprod(extents[::-1])[::-1][1:], [1]])
@@ -176,7 +201,7 @@ class TileCoder:
     @property
     def size(self) -> int:
         """Number of tiles in all tilings."""
-        return int(np.prod(self.tiles + 1)) * self.n_tilings
+        return _tile_count(self.tiles, self.n_tilings)
 
     @property
     def n_active(self) -> int:
@@ -189,7 +214,11 @@ class TileCoder:
         return self.low.shape
 
     def active(self, observation: Any) -> Active:
-        """The tile of each tiling that holds the observation."""
+        """The tile of each tiling that holds the observation.
+
+        Args:
+            observation: A point of the box, or beyond it.
+        """
         place = checks.array("observation", observation, self.low.shape)
         place = np.clip((place - self.low) / (self.high - self.low), 0, 1) * self.tiles
         cells = np.floor(place + self.__dict__["_offsets"]).astype(np.int64)
@@ -206,18 +235,35 @@ class TileCoder:
         }
 
 
+def _tile_count(tiles: npt.NDArray[Any], n_tilings: int) -> int:
+    """Tiles in all tilings, refused where positions could not be counted."""
+    # Python's integers do not overflow.
+    count = math.prod(int(along) + 1 for along in tiles) * n_tilings
+    if count > _MOST_FEATURES:
+        raise ValueError(f"tiles and n_tilings make {float(count):.1e} features, too many to count")
+    return count
+
+
 class Features:
     """The ways to turn observations into features, by name."""
 
     @staticmethod
     def tabular(n_states: int) -> StateFeatures:
-        """One feature per integer state."""
+        """One feature per integer state.
+
+        Args:
+            n_states: How many states there are; they are numbered from 0.
+        """
         n_states = checks.integer("n_states", n_states, 1)
         return StateFeatures(np.arange(n_states)[:, None], np.ones((n_states, 1)), n_states)
 
     @staticmethod
     def from_matrix(matrix: npt.ArrayLike) -> StateFeatures:
-        """Row s of a (states, features) matrix is the feature vector of integer state s."""
+        """Features of integer states, row by row.
+
+        Args:
+            matrix: (states, features); row s is the feature vector of state s.
+        """
         phi = checks.array("matrix", matrix, (None, None))
         if 0 in phi.shape:
             raise ValueError(f"matrix must have states and features, got shape {phi.shape}")
@@ -229,7 +275,11 @@ class Features:
 
     @staticmethod
     def dense(size: int) -> DenseFeatures:
-        """The observation is the feature vector."""
+        """The observation is the feature vector.
+
+        Args:
+            size: Its length.
+        """
         return DenseFeatures(size)
 
     @staticmethod
@@ -239,12 +289,25 @@ class Features:
         tiles: int | Sequence[int] = 8,
         n_tilings: int = 8,
     ) -> TileCoder:
-        """Shifted grid tilings of the box from `low` to `high`."""
+        """Shifted grid tilings of a box.
+
+        Args:
+            low: The least value along each dimension; what lies below counts as that.
+            high: The greatest value along each dimension.
+            tiles: Tiles along each dimension, or one number for all.
+            n_tilings: How many grids, each shifted by another fraction of a tile.
+        """
         return TileCoder(np.asarray(low), np.asarray(high), np.asarray(tiles), n_tilings)
 
     @staticmethod
     def from_space(space: Any, tiles: int | Sequence[int] = 8, n_tilings: int = 8) -> Any:
-        """A table for a Gymnasium `Discrete` space, tile coding for a bounded `Box` vector."""
+        """A table for a Gymnasium `Discrete` space, tile coding for a bounded `Box` vector.
+
+        Args:
+            space: The observation space.
+            tiles: Tiles along each dimension of a box, or one number for all.
+            n_tilings: How many grids, each shifted by another fraction of a tile.
+        """
         kind = type(space).__name__
         if kind == "Discrete" and space.start == 0:
             return Features.tabular(int(space.n))
@@ -257,14 +320,27 @@ class Features:
         )
 
     @staticmethod
-    def from_arrays(kind: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:
-        """Rebuild saved features; the inverse of `to_arrays`."""
-        if kind == "StateFeatures":
-            return StateFeatures(arrays["indices"], arrays["values"], arrays["size"].item())
-        if kind == "DenseFeatures":
-            return DenseFeatures(arrays["size"].item())
+    def from_arrays(
+        kind: str, arrays: dict[str, npt.NDArray[Any]], largest: int | None = None
+    ) -> Any:
+        """Rebuild saved features; the inverse of `to_arrays`.
+
+        Args:
+            kind: The name of their class.
+            arrays: What `to_arrays` gave.
+            largest: Refuse more features than these, before memory is taken for them.
+        """
         if kind == "TileCoder":
-            return TileCoder(
-                arrays["low"], arrays["high"], arrays["tiles"], arrays["n_tilings"].item()
+            count = arrays["n_tilings"].item()
+            checks.integer("n_tilings", count, 1, largest)
+            checks.integer("size", _tile_count(arrays["tiles"].ravel(), count), 1, largest)
+            return TileCoder(arrays["low"], arrays["high"], arrays["tiles"], count)
+        if kind not in ("StateFeatures", "DenseFeatures"):
+            raise ValueError(
+                f"its features, {kind!r}, are not of this package; pass them: load(path, "
+                "features=...)"
             )
-        raise ValueError(f"unknown features {kind!r}")
+        size = checks.integer("size", arrays["size"].item(), 1, largest)
+        if kind == "DenseFeatures":
+            return DenseFeatures(size)
+        return StateFeatures(arrays["indices"], arrays["values"], size)

@@ -17,18 +17,42 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
+from fhtd.environments import make
+
+
+def closure(
+    found: npt.NDArray[np.bool_], origins: npt.NDArray[Any], ends: npt.NDArray[Any]
+) -> npt.NDArray[np.bool_]:
+    """The states found, and all that the edges origins[i] -> ends[i] lead to from them."""
+    found = found.copy()
+    while True:
+        met = ends[found[origins]]
+        if found[met].all():
+            return found
+        found[met] = True
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteMDP:
-    """States and actions are integers; lists of outcomes are padded with probability 0."""
+    """States and actions are integers; lists of outcomes are padded with probability 0.
 
+    It is an outcome that ends an episode, not a state: a state that episodes end in has outcomes of
+    its own, which count for whoever asks about that state.
+    """
+
+    #: (states, actions, outcomes): the chance of each outcome.
     probabilities: npt.NDArray[np.float64]
+    #: (states, actions, outcomes): the state that each leads to.
     next_states: npt.NDArray[np.int64]
+    #: (states, actions, outcomes): the reward that comes with each.
     rewards: npt.NDArray[np.float64]
+    #: (states, actions, outcomes): whether the episode ends with it, so that nothing follows.
     terminal: npt.NDArray[np.bool_]
+    #: (states,): the chance of beginning in each.
     start: npt.NDArray[np.float64]
+    #: What to call it.
     name: str = "MDP"
+    #: One for each action; their numbers where none are given.
     action_names: tuple[str, ...] = ()
     #: Row and column of each state for drawing, or None where there is no map.
     positions: npt.NDArray[np.int64] | None = None
@@ -80,17 +104,20 @@ class FiniteMDP:
         return int(self.probabilities.shape[1])
 
     @cached_property
+    def decision_states(self) -> npt.NDArray[np.bool_]:
+        """States in which a decision can come up, from the start on."""
+        at = np.nonzero((self.probabilities > 0) & ~self.terminal)
+        return checks.frozen(closure(self.start > 0, at[0], self.next_states[at]))
+
+    @cached_property
     def terminal_states(self) -> npt.NDArray[np.bool_]:
-        """States in which no decision is ever made: reached from the start only by ending."""
-        possible = self.probabilities > 0
-        goes_on, ends = possible & ~self.terminal, possible & self.terminal
-        decided, entered = self.start > 0, np.zeros(self.n_states, bool)
-        while True:
-            reached = decided.copy()
-            reached[self.next_states[decided][goes_on[decided]]] = True
-            if np.array_equal(reached, decided):
-                break
-            decided = reached
+        """States in which no decision is ever made: reached from the start only by ending.
+
+        For drawing, and for leaving them out of means over states. What a state is worth does not
+        depend on it.
+        """
+        decided, entered = self.decision_states, np.zeros(self.n_states, bool)
+        ends = (self.probabilities > 0) & self.terminal
         entered[self.next_states[decided][ends[decided]]] = True
         return checks.frozen(entered & ~decided)
 
@@ -99,9 +126,20 @@ class FiniteMDP:
         cls,
         table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
         start: npt.ArrayLike,
-        **labels: Any,
+        *,
+        name: str = "MDP",
+        action_names: Sequence[str] = (),
+        positions: npt.ArrayLike | None = None,
     ) -> "FiniteMDP":
-        """Build from Gymnasium's layout: table[s][a] lists (probability, s', r, terminated)."""
+        """Build from Gymnasium's layout.
+
+        Args:
+            table: table[s][a] lists the outcomes (probability, next state, reward, terminated).
+            start: The chance of beginning in each state.
+            name: What to call it.
+            action_names: One for each action; their numbers where none are given.
+            positions: Row and column of each state for drawing, or None where there is no map.
+        """
         n_states = len(table)
         if sorted(table) != list(range(n_states)) or not n_states:
             raise ValueError("table must have the states 0, 1, 2, ... as keys")
@@ -125,15 +163,26 @@ class FiniteMDP:
                     p[at], _, r[at], terminal[at] = outcome
                     where = f"next state in table[{state}][{action}]"
                     following[at] = checks.integer(where, outcome[1], 0, n_states - 1)
-        return cls(p, following, r, terminal, checks.array("start", start), **labels)
+        return cls(
+            p,
+            following,
+            r,
+            terminal,
+            checks.array("start", start),
+            name=name,
+            action_names=tuple(action_names),
+            positions=None if positions is None else np.asarray(positions),
+        )
 
     @classmethod
     def from_gymnasium(cls, environment: Any) -> "FiniteMDP":
-        """Read a Gymnasium environment that carries its transition table `P` (or its id)."""
-        if isinstance(environment, str):
-            import gymnasium
+        """Read a Gymnasium environment that carries its transition table `P`.
 
-            made = gymnasium.make(environment)
+        Args:
+            environment: The environment, or its id.
+        """
+        if isinstance(environment, str):
+            made = make(environment)
             try:
                 return cls.from_gymnasium(made)
             finally:

@@ -9,13 +9,23 @@ Policy = npt.NDArray[np.float64]
 
 
 def uniform(n_states: int, n_actions: int) -> Policy:
-    """Every action equally likely in every state."""
+    """Every action equally likely in every state.
+
+    Args:
+        n_states: How many states there are.
+        n_actions: How many actions there are.
+    """
     shape = (checks.integer("n_states", n_states, 1), checks.integer("n_actions", n_actions, 1))
     return np.full(shape, 1 / shape[1])
 
 
 def deterministic(actions: npt.ArrayLike, n_actions: int) -> Policy:
-    """Always the given action in each state."""
+    """Always the given action in each state.
+
+    Args:
+        actions: One action for each state.
+        n_actions: How many actions there are.
+    """
     n_actions = checks.integer("n_actions", n_actions, 1)
     chosen = np.asarray(actions)
     if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
@@ -26,7 +36,12 @@ def deterministic(actions: npt.ArrayLike, n_actions: int) -> Policy:
 
 
 def greedy(action_values: npt.ArrayLike, epsilon: float = 0.0) -> Policy:
-    """Greedy for (states, actions) values, ties shared equally; epsilon of it spread uniformly."""
+    """The best actions of each state, ties shared equally.
+
+    Args:
+        action_values: (states, actions).
+        epsilon: The probability that is spread over all actions instead.
+    """
     q = checks.array("action_values", action_values, (None, None))
     epsilon = checks.real("epsilon", epsilon, 0, 1)
     best = (q == q.max(axis=1, keepdims=True)).astype(np.float64)
@@ -35,7 +50,12 @@ def greedy(action_values: npt.ArrayLike, epsilon: float = 0.0) -> Policy:
 
 
 def importance_ratios(target: npt.ArrayLike, behaviour: npt.ArrayLike) -> Policy:
-    """pi(a|s) / mu(a|s); refuses a target action that the behaviour never takes."""
+    """pi(a|s) / mu(a|s); refuses a target action that the behaviour never takes.
+
+    Args:
+        target: (states, actions) probabilities of the policy to learn about, pi.
+        behaviour: (states, actions) probabilities of the policy that acts, mu.
+    """
     pi = checks.probabilities("target", target, (None, None))
     mu = checks.probabilities("behaviour", behaviour, pi.shape)
     missing = np.argwhere((pi > 0) & (mu == 0))

@@ -28,7 +28,14 @@ Array = Any
 def one_step(
     weighting: Weighting, rewards: Array, next_values: Array, terminated: Array | None = None
 ) -> Array:
-    """c_h R_{t+1} + d_h V^(h-1)(S_{t+1}): Eq. one-step FHTD and FHQ-learning targets."""
+    """c_h R_{t+1} + d_h V^(h-1)(S_{t+1}): Eq. one-step FHTD and FHQ-learning targets.
+
+    Args:
+        weighting: The pair (c, d).
+        rewards: R_{t+1} of every step, time first.
+        next_values: V^h(S_{t+1}) of every step, the horizon last.
+        terminated: Where S_{t+1} is terminal and worth 0; nowhere by default.
+    """
     xp, rewards, values, continues, _ = _prepare(weighting, rewards, next_values, terminated, None)
     return _back_up(xp, weighting, rewards, continues, values)
 
@@ -44,6 +51,14 @@ def n_step(
     """Eq. n-step FHTD target: min(n, h) rewards, then the value of the horizon that is left.
 
     Fewer rewards where the episode ends sooner.
+
+    Args:
+        weighting: The pair (c, d).
+        n: How many rewards to sum before bootstrapping.
+        rewards: R_{t+1} of every step, time first.
+        next_values: V^h(S_{t+1}) of every step, the horizon last.
+        terminated: Where S_{t+1} is terminal and worth 0; nowhere by default.
+        truncated: Where an episode was cut after S_{t+1}: the target bootstraps there.
     """
     n = checks.integer("n", n, 1)
     xp, rewards, values, continues, cut = _prepare(
@@ -64,7 +79,16 @@ def lambda_returns(
     terminated: Array | None = None,
     truncated: Array | None = None,
 ) -> Array:
-    """Eq. FHTD(lambda) return of all horizons by one backward pass, O(T H)."""
+    """Eq. FHTD(lambda) return of all horizons by one backward pass, O(T H).
+
+    Args:
+        weighting: The pair (c, d).
+        lambda_: From 0, one step, to 1, Monte Carlo.
+        rewards: R_{t+1} of every step, time first.
+        next_values: V^h(S_{t+1}) of every step, the horizon last.
+        terminated: Where S_{t+1} is terminal and worth 0; nowhere by default.
+        truncated: Where an episode was cut after S_{t+1}: the return bootstraps there.
+    """
     if isinstance(lambda_, (int, float)):
         lambda_ = checks.real("lambda_", lambda_, 0, 1)
     xp, rewards, values, continues, cut = _prepare(
@@ -88,6 +112,12 @@ def monte_carlo(
     """Weighted sums of the h rewards that follow, and whether all of them were seen.
 
     A sum that ends at a termination is complete; one that ends at a truncation is not.
+
+    Args:
+        weighting: The pair (c, d).
+        rewards: R_{t+1} of every step, time first.
+        terminated: Where S_{t+1} is terminal; nowhere by default.
+        truncated: Where an episode was cut after S_{t+1}.
     """
     xp = _namespace(rewards)
     rewards = xp.asarray(rewards) * 1.0
@@ -101,9 +131,15 @@ def monte_carlo(
 
 
 def weighted_sums(weights: Array, rewards: Array) -> Array:
-    """sum_k w_k R_{t+1+k} at every step of a whole episode, after which nothing comes."""
+    """sum_k w_k R_{t+1+k} at every step of a whole episode, after which nothing comes.
+
+    Args:
+        weights: w_k, the weight of the reward k steps after the next.
+        rewards: All rewards of the episode.
+    """
     nothing = np.zeros(max(len(weights) - 1, 0))
-    return np.correlate(np.concatenate([rewards, nothing]), weights, "valid")
+    # NumPy's correlation takes the conjugate of its second argument.
+    return np.correlate(np.concatenate([rewards, nothing]), np.conj(weights), "valid")
 
 
 def _back_up(

@@ -12,6 +12,7 @@ Every target of the paper is one recursion over horizons, grounded at V^0 = 0:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,22 @@ import numpy.typing as npt
 from fhtd import checks
 
 
+def single_rewards(coefficients: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Solve values[..., h] = sum_k coefficients[h, k] r_k for r, from the first horizon on."""
+    rewards = np.zeros(values.shape, np.result_type(values, coefficients))
+    for h in range(values.shape[-1]):
+        known = rewards[..., :h] @ coefficients[h, :h]
+        rewards[..., h] = (values[..., h] - known) / coefficients[h, h]
+    return rewards
+
+
 @dataclass(frozen=True, eq=False)
 class Weighting:
     """The pair (c, d), h = 1..H. Build one by name, or from any two arrays of equal length."""
 
+    #: c_h, the factor of the sampled reward, for h = 1..H.
     rewards: npt.NDArray[Any]
+    #: d_h, the factor of the next state's value, for h = 1..H.
     bootstraps: npt.NDArray[Any]
 
     def __post_init__(self) -> None:
@@ -72,23 +84,52 @@ class Weighting:
     def __hash__(self) -> int:
         return hash((self.rewards.tobytes(), self.bootstraps.tobytes()))
 
+    @cached_property
+    def no_maximum(self) -> str:
+        """Why control cannot maximise values under this weighting; empty where it can."""
+        if self.is_complex:
+            return "weighting must be real: complex values have no maximum"
+        if np.any(self.bootstraps < 0):
+            return (
+                "weighting must have bootstraps of at least 0 to be maximised under, "
+                f"got {self.bootstraps.min():g}: the best continuation is not that of most value"
+            )
+        return ""
+
+    def check_control(self) -> None:
+        """Refuse a weighting under which a maximum over actions is not what it should be.
+
+        Complex values have no maximum; and times a negative bootstrap, the next state's largest
+        value makes the worst of it. Evaluating a given policy is possible under any weighting.
+        """
+        if self.no_maximum:
+            raise ValueError(self.no_maximum)
+
     def coefficients(self) -> npt.NDArray[Any]:
         """Row h-1, column k: the weight of the reward k+1 steps ahead in the value of horizon h.
 
-        It is (prod_{j<k} d_{h-j}) c_{h-k} for k < h and 0 beyond.
+        It is (prod_{j<k} d_{h-j}) c_{h-k} for k < h and 0 beyond. The array cannot be written to.
         """
+        return self._coefficients
+
+    @cached_property
+    def _coefficients(self) -> npt.NDArray[Any]:
         table = np.zeros((self.horizon, self.horizon), self.dtype)
         table[:, 0] = self.rewards
         for h in range(1, self.horizon):
             table[h, 1:] = self.bootstraps[h] * table[h - 1, :-1]
+        table.setflags(write=False)
         return table
 
     def expected_rewards(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Recover the expected reward at each of the next H steps from values of all horizons.
 
         Subtracting consecutive horizons, in general: solve V^h = sum_k coefficients[h, k] r_k
-        from h = 1 upward. `values` has the horizon last. Needs every horizon's value to count
-        its own last reward; refuses otherwise.
+        from h = 1 upward. Needs every horizon's value to count its own last reward; refuses
+        otherwise.
+
+        Args:
+            values: Values of every horizon, with the horizon last.
         """
         values = np.asarray(values)
         if values.shape[-1:] != (self.horizon,):
@@ -102,17 +143,16 @@ class Weighting:
                 f"this weighting gives the reward {hidden[0] + 1} steps ahead no weight in "
                 f"horizon {hidden[0] + 1}, so single rewards cannot be recovered from its values"
             )
-        rewards = np.zeros(values.shape, np.result_type(values, table))
-        for h in range(self.horizon):
-            known = rewards[..., :h] @ table[h, :h]
-            rewards[..., h] = (values[..., h] - known) / table[h, h]
-        return np.ascontiguousarray(rewards.real)
+        return np.ascontiguousarray(single_rewards(table, values).real)
 
     def extend(self, horizon: int) -> "Weighting":
         """Continue to a longer horizon, keeping every coefficient so far.
 
         Possible where c and d do not mention H: constant ones (exponential) and the average. A
         Fourier weighting keeps its rotation per step, which is another bin of the longer transform.
+
+        Args:
+            horizon: The new final horizon.
         """
         horizon = checks.integer("horizon", horizon, self.horizon)
         if horizon == self.horizon:
@@ -129,40 +169,69 @@ class Weighting:
 
     @classmethod
     def exponential(cls, horizon: int, discount: complex = 1.0) -> "Weighting":
-        """Sum of discounted rewards (Eq. one-step FHTD target); any finite discount."""
+        """Sum of discounted rewards (Eq. one-step FHTD target).
+
+        Args:
+            horizon: The final horizon H.
+            discount: The factor gamma of each later reward: any finite number, 1 or complex too.
+        """
         horizon = checks.integer("horizon", horizon, 1)
         discount = checks.number("discount", discount)
         return cls(np.ones(horizon), np.full(horizon, discount))
 
     @classmethod
     def average(cls, horizon: int) -> "Weighting":
-        """Fixed-horizon average reward: c_h = 1/h, d_h = (h-1)/h."""
+        """Fixed-horizon average reward: c_h = 1/h, d_h = (h-1)/h.
+
+        Args:
+            horizon: The final horizon H.
+        """
         h = np.arange(1, checks.integer("horizon", horizon, 1) + 1)
         return cls(1 / h, (h - 1) / h)
 
     @classmethod
     def from_weights(cls, weights: Sequence[complex] | npt.ArrayLike) -> "Weighting":
-        """Arbitrary temporal weighting: weights[k] weighs the reward k+1 steps ahead at h = H."""
+        """Arbitrary temporal weighting, of the final horizon; shorter ones are its tails.
+
+        Args:
+            weights: weights[k] is the weight of the reward k+1 steps ahead, one for each horizon.
+        """
         w = checks.array("weights", weights, (None,), allow_complex=True)
         return cls(w[::-1], np.ones(len(w)))
 
     @classmethod
     def hyperbolic(cls, horizon: int, k: float = 1.0) -> "Weighting":
-        """Hyperbolic discounting 1 / (1 + k i) of the reward i steps after the next."""
+        """Hyperbolic discounting 1 / (1 + k i) of the reward i steps after the next.
+
+        Args:
+            horizon: The final horizon H.
+            k: How steeply rewards are discounted, at least 0.
+        """
         horizon = checks.integer("horizon", horizon, 1)
         k = checks.real("k", k, minimum=0)
         return cls.from_weights(1 / (1 + k * np.arange(horizon)))
 
     @classmethod
     def reward_scaled(cls, horizon: int, discount: complex) -> "Weighting":
-        """Exponential discounting by scaling rewards only: equals `exponential` at h = H."""
+        """Exponential discounting by scaling rewards only: equals `exponential` at h = H.
+
+        Args:
+            horizon: The final horizon H.
+            discount: The factor gamma of each later reward.
+        """
         horizon = checks.integer("horizon", horizon, 1)
         discount = checks.number("discount", discount)
         return cls.from_weights(np.power(discount, np.arange(horizon)))
 
     @classmethod
     def fourier(cls, horizon: int, frequency: float, discount: complex = 1.0) -> "Weighting":
-        """One bin of the exact discrete Fourier transform of the (discounted) expected rewards."""
+        """One bin of the exact discrete Fourier transform of the (discounted) expected rewards.
+
+        Args:
+            horizon: The final horizon H, and the length of the transform.
+            frequency: The bin, in turns per H steps.
+            discount: The factor gamma of each later reward, beside the rotation.
+        """
         horizon = checks.integer("horizon", horizon, 1)
         frequency = checks.real("frequency", frequency)
         discount = checks.number("discount", discount)

@@ -1,12 +1,5 @@
-"""Finite MDPs by name, from Gymnasium, and in files of one's own.
+"""Finite MDPs by name, from Gymnasium, and in files of one's own."""
 
-A file is `.npz` without pickle: the arrays of `FiniteMDP`, and its names as JSON. Nothing in it
-can run code, and everything is checked before it is used.
-"""
-
-import io
-import json
-import zipfile
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,14 +8,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fhtd import problems
-from fhtd.files import write_atomically
+from fhtd import archive, problems
 from fhtd.mdp import FiniteMDP
 
-FORMAT = 1
-_ARRAYS = ("probabilities", "next_states", "rewards", "terminal", "start")
-#: Names of actions that Gymnasium's tables only number.
+_DTYPES = {
+    "probabilities": np.float64,
+    "next_states": np.int64,
+    "rewards": np.float64,
+    "terminal": np.bool_,
+    "start": np.float64,
+    "positions": np.int64,
+}
+#: Names of the actions that well-known environments only number.
 _ACTIONS = {
+    "Acrobot": ("torque −1", "nothing", "torque +1"),
+    "CartPole": ("left", "right"),
+    "LunarLander": ("nothing", "left engine", "main engine", "right engine"),
+    "MountainCar": ("left", "nothing", "right"),
     "FrozenLake": ("left", "down", "right", "up"),
     "CliffWalking": ("up", "right", "down", "left"),
     "Taxi": ("south", "north", "east", "west", "pickup", "dropoff"),
@@ -33,46 +35,56 @@ _ACTIONS = {
 class World:
     """An MDP with what can be said of it beside."""
 
+    #: The MDP.
     mdp: FiniteMDP
     #: The policy that the problem asks about, where it is posed with one.
     target: npt.NDArray[np.float64] | None = None
+    #: What to call each state, where that is known.
     state_names: list[str] | None = None
 
 
 def save_mdp(mdp: FiniteMDP, path: Path | str) -> None:
-    """Write an MDP to one `.npz` file."""
-    header = {"format": FORMAT, "name": mdp.name, "action_names": list(mdp.action_names)}
-    arrays: dict[str, Any] = {name: getattr(mdp, name) for name in _ARRAYS}
-    if mdp.positions is not None:
-        arrays["positions"] = mdp.positions
-    file = io.BytesIO()
-    np.savez_compressed(file, mdp=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    write_atomically(Path(path), file.getvalue())
+    """Write an MDP to one `.npz` file.
+
+    Args:
+        mdp: The MDP.
+        path: Where to write; a file of that name is replaced.
+    """
+    content = {"name": mdp.name, "action_names": list(mdp.action_names)}
+    arrays = {name: getattr(mdp, name) for name in _DTYPES}
+    present = {name: array for name, array in arrays.items() if array is not None}
+    archive.write(Path(path), "mdp", content, present)
 
 
 def load_mdp(path: Path | str) -> FiniteMDP:
-    """Read what `save_mdp` wrote; anything else is refused."""
+    """Read what `save_mdp` wrote; anything else is refused.
+
+    Args:
+        path: The file.
+    """
+    path = Path(path)
+    content, arrays = archive.read(path, "mdp")
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-            arrays = {name: saved[name] for name in saved.files}
-        header = json.loads(arrays.pop("mdp").tobytes())
-        if header["format"] != FORMAT:
-            raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
-        names = [str(name) for name in header["action_names"]]
-        return FiniteMDP(
-            **{name: arrays[name] for name in _ARRAYS},
-            name=str(header["name"]),
-            action_names=tuple(names),
-            positions=arrays.get("positions"),
-        )
-    except KeyError as error:
-        raise ValueError(f"{path} is not an MDP file: it has no {error}") from None
-    except (TypeError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a readable MDP file: {error}") from None
+        wanted = {name: arrays[name] for name in _DTYPES if name in arrays or name != "positions"}
+        for name, array in wanted.items():
+            if array.dtype != _DTYPES[name]:
+                raise ValueError(f"{name} has the dtype {array.dtype}")
+        name, action_names = content["name"], content["action_names"]
+        if not isinstance(name, str) or not isinstance(action_names, list) or not action_names:
+            raise ValueError("its names are not text")
+        if not all(isinstance(one, str) for one in action_names):
+            raise ValueError("the names of its actions are not text")
+        return FiniteMDP(**wanted, name=name, action_names=tuple(action_names))
+    except archive.UNREADABLE as error:
+        raise archive.unreadable(path, "mdp", error) from None
 
 
 def find(name: str) -> World:
-    """By the name of a problem of this package, a file or folder, or a Gymnasium id."""
+    """By the name of a problem of this package, a file or folder, or a Gymnasium id.
+
+    Args:
+        name: The name, the path, or the id.
+    """
     path = Path(name)
     if path.is_dir():
         path = path / "mdp.npz"
@@ -87,14 +99,9 @@ def find(name: str) -> World:
 
 
 def _from_gymnasium(name: str) -> World:
-    import gymnasium
-
-    import fhtd.envs
-
-    assert fhtd.envs
     try:
-        environment = gymnasium.make(name)
-    except (gymnasium.error.Error, ImportError) as error:
+        environment = make(name)
+    except ValueError as error:
         near = get_close_matches(name, problems.PROBLEMS, n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(
@@ -107,12 +114,26 @@ def _from_gymnasium(name: str) -> World:
         environment.close()
 
 
+def action_names(environment_id: str, n_actions: int) -> tuple[str, ...]:
+    """What the numbered actions of a well-known environment do; nothing where it is not known.
+
+    Args:
+        environment_id: The environment's id in Gymnasium.
+        n_actions: How many actions there are.
+    """
+    names = _ACTIONS.get(_kind(environment_id), ())
+    return names if len(names) == n_actions else ()
+
+
+def _kind(environment_id: str) -> str:
+    """The id without its namespace and version."""
+    return environment_id.rpartition("/")[2].partition("-")[0]
+
+
 def _with_map(mdp: FiniteMDP, environment: Any) -> World:
     """Add what Gymnasium's tables leave out: names of actions, and where states are."""
-    kind = mdp.name.rpartition("/")[2].partition("-")[0]
-    names = _ACTIONS.get(kind, mdp.action_names)
-    if len(names) != mdp.n_actions:
-        names = mdp.action_names
+    kind = _kind(mdp.name)
+    names = action_names(mdp.name, mdp.n_actions) or mdp.action_names
     positions, state_names = mdp.positions, None
     width = getattr(environment, "ncol", None) or getattr(environment, "shape", (0, 0))[-1]
     states = np.arange(mdp.n_states)

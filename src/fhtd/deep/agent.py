@@ -21,7 +21,7 @@ from fhtd.deep.episodes import Step, steps
 from fhtd.deep.experience import Experience
 from fhtd.deep.loop import Choose, Loop, Measure
 from fhtd.deep.settings import Settings, chosen
-from fhtd.envs.making import another, make
+from fhtd.environments import another, make
 from fhtd.errors import DivergenceError
 from fhtd.targets import weighted_sums
 from fhtd.weighting import Weighting
@@ -313,7 +313,12 @@ class Agent(Generic[S]):
 
     def _divergence_error(self) -> DivergenceError:
         assert self.divergence is not None
-        return DivergenceError(type(self).__name__, *self.divergence)
+        return DivergenceError(
+            type(self).__name__,
+            *self.divergence,
+            advice="use a smaller learning_rate or max_grad_norm, or on_divergence='record' to go "
+            "on; load a checkpoint from before, or begin anew",
+        )
 
     def returns(self, rewards: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What the final horizon predicts, from the rewards of a whole episode: one per step.

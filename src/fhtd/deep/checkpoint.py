@@ -16,7 +16,7 @@ from fhtd.archive import Arrays
 from fhtd.deep import earlier
 from fhtd.deep.experience import check_kind
 from fhtd.deep.settings import Settings, from_json, to_json
-from fhtd.envs.making import spec_id
+from fhtd.environments import spec_id
 from fhtd.weighting import Weighting
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from fhtd.deep.agents.dfhq import DFHQ
 from fhtd.deep.agents.dqn import DQN
 from fhtd.deep.logs import Tables
 from fhtd.deep.settings import from_json
-from fhtd.envs.making import make
+from fhtd.environments import make
 from fhtd.files import locked, sweep, write_atomically
 from fhtd.provenance import versions
 from fhtd.references import resolve

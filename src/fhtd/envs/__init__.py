@@ -1,7 +1,7 @@
 """Gymnasium environments; importing this package registers the ids that begin with `fhtd/`."""
 
+from fhtd.environments import IDS, register
 from fhtd.envs.finite import FiniteMDPEnv
-from fhtd.envs.registration import IDS, register
 
 register()
 

@@ -120,7 +120,7 @@ def train(
 
 
 def _environment(limit: int = EPISODE_FRAMES) -> Any:
-    from fhtd.envs.making import make
+    from fhtd.environments import make
 
     return make(ENVIRONMENT, max_episode_steps=limit)
 

@@ -1,7 +1,7 @@
 """FHQ-learning, FHQ(lambda) and Q-learning: one set of weights per action, and acting on them."""
 
 from collections.abc import Callable
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from fhtd.online.baselines import InfiniteHorizonLearner
 from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting, with_column_zero
 from fhtd.online.kernels.one_step import OneStepControl
 from fhtd.online.kernels.traces import ControlTraces
-from fhtd.online.learner import Learner, Options
+from fhtd.online.learner import Layout, Learner
 from fhtd.online.schedule import Rate, check_rate, rate_at
 from fhtd.weighting import Weighting
 
@@ -28,7 +28,12 @@ class ControlLearner(Learner):
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        return (self.n_actions, self.features.size)
+        return (self.n_actions, self._n_features)
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        """How the kernel finds the weights of an action."""
+        return {"n_actions": self.n_actions, "n_features": self._n_features}
 
     def update(
         self,
@@ -42,18 +47,23 @@ class ControlLearner(Learner):
     ) -> None:
         """Learn from one transition.
 
-        The next state is worth its best action, or with `next_policy`, the expectation under
-        these action probabilities (which evaluates that policy instead of improving on it).
+        Args:
+            observation: What was seen before the step, S.
+            action: The action taken, A.
+            reward: The reward of the step, R.
+            next_observation: What was seen after it, S'.
+            terminated: The episode ended: S' is worth 0.
+            truncated: The episode was cut, by a time limit say: S' keeps its value.
+            next_policy: Probabilities of the next actions. With them S' is worth their expectation,
+                which evaluates that policy; without, its best action.
         """
         action = checks.integer("action", _plain(action), 0, self.n_actions - 1)
         probabilities = np.zeros(0)
         if next_policy is not None:
             probabilities = checks.probabilities("next_policy", next_policy, (self.n_actions,))
             self._check_expectation()
-        elif self.weighting.is_complex:
-            raise ValueError(
-                "next_policy is needed under a complex weighting: complex values have no maximum"
-            )
+        elif self.weighting.no_maximum:
+            raise ValueError(f"next_policy is needed: {self.weighting.no_maximum}")
         self._learn(
             observation,
             action,
@@ -68,7 +78,11 @@ class ControlLearner(Learner):
         """Refuse a next policy where the algorithm is defined for the greedy one only."""
 
     def act(self, observation: Any) -> int:
-        """An epsilon-greedy action for the final horizon; ties are broken at random."""
+        """An epsilon-greedy action for the final horizon; ties are broken at random.
+
+        Args:
+            observation: What is seen of the present state.
+        """
         self._check_real()
         epsilon = rate_at("epsilon", self.epsilon, self.step, 1)
         if epsilon and self._rng.random() < epsilon:
@@ -95,9 +109,13 @@ class ControlLearner(Learner):
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[Any, Any]:
-        """The greedy action (lowest index of equals), or an exploring one; `state` passes through.
+        """The greedy action (lowest index of equals) or an exploring one, and `state` as given.
 
-        A batch of observations gives an array of actions.
+        Args:
+            observation: What is seen of the present state; a batch gives an array of actions.
+            state: Passed through: the learner has no memory of its own while acting.
+            episode_start: Not used; it is part of the interface that others call.
+            deterministic: Whether to take the greedy action; otherwise as `act` does.
         """
         choose = self._first_greedy if deterministic else self.act
         if np.ndim(observation) == len(self.features.observation_shape):
@@ -115,8 +133,15 @@ class ControlLearner(Learner):
     ) -> Self:
         """Act and learn for so many steps in a Gymnasium environment, given itself or by id.
 
-        `callback(learner, episode)` is called after each episode with its `return` and `length`
-        and ends learning by returning False. `seed` seeds the environment's first reset.
+        It begins with a reset of the environment, so traces of earlier experience are dropped.
+
+        Args:
+            environment: A Gymnasium environment with discrete actions, or its id.
+            total_timesteps: How many steps to take.
+            seed: Seed of the environment's first reset.
+            progress_bar: Show the progress on the terminal.
+            callback: Called as `callback(learner, episode)` after each episode, with its `return`
+                and `length`; returning False ends learning.
         """
         from fhtd.online.interaction import learn
 
@@ -132,6 +157,8 @@ def _plain(action: Any) -> Any:
 class FHQ(ControlLearner, FixedHorizonLearner):
     """Fixed-horizon Q-learning: every horizon greedy for itself (Algorithm 2)."""
 
+    state_type: ClassVar[Callable[..., Any]] = OneStepControl
+
     def __init__(
         self,
         features: Representation,
@@ -140,27 +167,47 @@ class FHQ(ControlLearner, FixedHorizonLearner):
         *,
         step_size: Rate = 0.1,
         epsilon: Rate = 0.1,
-        **options: Unpack[Options],
+        initial: npt.ArrayLike = 0.0,
+        initial_spread: float = 0.0,
+        seed: int | None = None,
+        allow_divergence: bool = False,
     ) -> None:
-        weighting = check_weighting(weighting)
+        """Begin with the first weights.
+
+        Args:
+            features: What the learner sees of an observation: built by `Features`, or your own.
+            n_actions: How many actions there are.
+            weighting: How much each future reward counts, such as `Weighting.exponential(100)`.
+            step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
+            epsilon: Probability of a random action in `act`: a number, a schedule or a function.
+            initial: The first weights: a number, or an array that broadcasts to `weights`.
+            initial_spread: Standard deviation of normal noise on each of the first weights.
+            seed: Seed of that noise and of exploration; None draws one.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+        """
         self.n_actions = checks.integer("n_actions", n_actions, 1)
         self.epsilon = check_rate("epsilon", epsilon, 1)
-        horizons = self._learned_horizons(weighting.horizon)
-        super().__init__(features, weighting, horizons, step_size=step_size, **options)
-
-    def _build_state(self, weights: npt.NDArray[Any]) -> Any:
-        return OneStepControl(
-            weights=weights,
-            shift=1,
-            **self._coefficients(),
-            **self._scratch("following", "error"),
-            n_actions=self.n_actions,
-            n_features=self.features.size,
+        super().__init__(
+            features,
+            weighting,
+            step_size=step_size,
+            initial=initial,
+            initial_spread=initial_spread,
+            seed=seed,
+            allow_divergence=allow_divergence,
         )
+
+    def _constants(self) -> dict[str, Any]:
+        return {"shift": 1, **self._coefficients(), **self._sizes}
+
+    def _room(self) -> dict[str, Layout]:
+        return self._columns("following", "error")
 
 
 class FHQLambda(FHQ):
     """FHQ(lambda): traces that end where an action was not greedy for its horizon (Algorithm 5)."""
+
+    state_type = ControlTraces
 
     def __init__(
         self,
@@ -171,36 +218,65 @@ class FHQLambda(FHQ):
         *,
         step_size: Rate = 0.1,
         epsilon: Rate = 0.1,
-        **options: Unpack[Options],
+        initial: npt.ArrayLike = 0.0,
+        initial_spread: float = 0.0,
+        seed: int | None = None,
+        allow_divergence: bool = False,
     ) -> None:
+        """Begin with the first weights.
+
+        Args:
+            features: What the learner sees of an observation: built by `Features`, or your own.
+            n_actions: How many actions there are.
+            weighting: How much each future reward counts: real, with bootstraps of at least 0.
+            lambda_: From 0, one step, to 1: credit reaches back until an action was not greedy.
+            step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
+            epsilon: Probability of a random action in `act`: a number, a schedule or a function.
+            initial: The first weights: a number, or an array that broadcasts to `weights`.
+            initial_spread: Standard deviation of normal noise on each of the first weights.
+            seed: Seed of that noise and of exploration; None draws one.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+        """
         self.lambda_ = checks.real("lambda_", lambda_, 0, 1)
-        if check_weighting(weighting).is_complex:
-            raise ValueError("weighting must be real: complex values have no greedy action")
+        check_weighting(weighting).check_control()
         super().__init__(
-            features, n_actions, weighting, step_size=step_size, epsilon=epsilon, **options
+            features,
+            n_actions,
+            weighting,
+            step_size=step_size,
+            epsilon=epsilon,
+            initial=initial,
+            initial_spread=initial_spread,
+            seed=seed,
+            allow_divergence=allow_divergence,
         )
 
     def _check_expectation(self) -> None:
         raise ValueError("next_policy is not defined for FHQ(lambda), whose traces are greedy")
 
-    def _build_state(self, weights: npt.NDArray[Any]) -> ControlTraces:
-        horizon = self.weighting.horizon
-        return ControlTraces(
-            weights=weights,
-            lambda_=self.lambda_,
+    def _constants(self) -> dict[str, Any]:
+        return {
+            "lambda_": self.lambda_,
+            "decays": with_column_zero(self.lambda_ * self.weighting.bootstraps),
             **self._coefficients(),
-            decays=with_column_zero(self.lambda_ * self.weighting.bootstraps),
-            **self._scratch("following", "error", "spare"),
-            window_actions=np.zeros(horizon, np.int64),
-            window_greedy=np.zeros((horizon, horizon + 1), np.uint8),
-            n_actions=self.n_actions,
-            n_features=self.features.size,
-            **self._window(horizon),
-        )
+            **self._sizes,
+        }
+
+    def _memory(self) -> dict[str, Layout]:
+        horizon = self.weighting.horizon
+        return self._window(horizon) | {
+            "window_actions": ((horizon,), np.int64),
+            "window_greedy": ((horizon, horizon + 1), np.uint8),
+        }
+
+    def _room(self) -> dict[str, Layout]:
+        return self._columns("following", "error", "spare")
 
 
 class QLearning(ControlLearner, InfiniteHorizonLearner):
     """Q-learning: Q(S, A) <- Q(S, A) + alpha [R + gamma max_a Q(S', a) - Q(S, A)]."""
+
+    state_type = OneStepControl
 
     def __init__(
         self,
@@ -210,20 +286,38 @@ class QLearning(ControlLearner, InfiniteHorizonLearner):
         *,
         step_size: Rate = 0.1,
         epsilon: Rate = 0.1,
-        **options: Unpack[Options],
+        initial: npt.ArrayLike = 0.0,
+        initial_spread: float = 0.0,
+        seed: int | None = None,
+        allow_divergence: bool = False,
     ) -> None:
+        """Begin with the first weights.
+
+        Args:
+            features: What the learner sees of an observation: built by `Features`, or your own.
+            n_actions: How many actions there are.
+            discount: The factor of the next state's value, gamma.
+            step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
+            epsilon: Probability of a random action in `act`: a number, a schedule or a function.
+            initial: The first weights: a number, or an array that broadcasts to `weights`.
+            initial_spread: Standard deviation of normal noise on each of the first weights.
+            seed: Seed of that noise and of exploration; None draws one.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+        """
         self.n_actions = checks.integer("n_actions", n_actions, 1)
         self.epsilon = check_rate("epsilon", epsilon, 1)
-        super().__init__(features, discount, step_size=step_size, **options)
-
-    def _build_state(self, weights: npt.NDArray[Any]) -> OneStepControl:
-        return OneStepControl(
-            weights=weights,
-            rewards=with_column_zero(self.weighting.rewards),
-            bootstraps=with_column_zero(self.weighting.bootstraps),
-            shift=0,
-            following=np.zeros(2, self.weighting.dtype),
-            error=np.zeros(2, self.weighting.dtype),
-            n_actions=self.n_actions,
-            n_features=self.features.size,
+        super().__init__(
+            features,
+            discount,
+            step_size=step_size,
+            initial=initial,
+            initial_spread=initial_spread,
+            seed=seed,
+            allow_divergence=allow_divergence,
         )
+
+    def _constants(self) -> dict[str, Any]:
+        return {**self._own_bootstrap(), **self._sizes}
+
+    def _room(self) -> dict[str, Layout]:
+        return self._columns("following", "error")

@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
+from fhtd.features import Representation
 from fhtd.online.learner import Learner
+from fhtd.online.schedule import Rate
 from fhtd.weighting import Weighting
 
 
@@ -28,11 +30,51 @@ def with_column_zero(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class FixedHorizonLearner(Learner):
     """Learns values of fixed horizons under a weighting; can grow its final horizon."""
 
+    def __init__(
+        self,
+        features: Representation,
+        weighting: Weighting,
+        *,
+        step_size: Rate = 0.1,
+        initial: npt.ArrayLike = 0.0,
+        initial_spread: float = 0.0,
+        seed: int | None = None,
+        allow_divergence: bool = False,
+    ) -> None:
+        """Begin with the first weights.
+
+        Args:
+            features: What the learner sees of an observation: built by `Features`, or your own.
+            weighting: How much each future reward counts, such as `Weighting.exponential(100)`.
+            step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
+            initial: The first weights: a number, or an array that broadcasts to `weights`.
+            initial_spread: Standard deviation of normal noise on each of the first weights.
+            seed: Seed of that noise, and of exploration in control; None draws one.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+        """
+        check_weighting(weighting)
+        super().__init__(
+            features,
+            weighting,
+            self._learned_horizons(weighting.horizon),
+            step_size=step_size,
+            initial=initial,
+            initial_spread=initial_spread,
+            seed=seed,
+            allow_divergence=allow_divergence,
+        )
+
     def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
         return np.arange(1, horizon + 1)
 
     def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
-        """Grow to a longer final horizon in place, keeping all that is learned."""
+        """Grow to a longer final horizon in place, keeping all that is learned.
+
+        Args:
+            horizon: A number where the weighting continues by itself (exponential, average), or a
+                Weighting whose first coefficients are the present ones.
+            initial: The first weights of the new horizons; by default those of the longest so far.
+        """
         old = self.weighting
         new = horizon if isinstance(horizon, Weighting) else old.extend(horizon)
         h = old.horizon
@@ -88,22 +130,9 @@ class FixedHorizonLearner(Learner):
                 new[kept] = old[slots]
         self._state.cursor[:] = count, (count - 1) % len(self._state.window_indices)
 
-    def _window(self, length: int) -> dict[str, npt.NDArray[Any]]:
-        """Room for the last `length` active lists and ratios."""
-        return {
-            "window_indices": np.zeros((length, self.features.n_active), np.int64),
-            "window_values": np.zeros((length, self.features.n_active)),
-            "cursor": np.array([0, length - 1]),
-        }
-
     def _coefficients(self) -> dict[str, npt.NDArray[Any]]:
         """Both arrays of the weighting, indexed by horizon."""
         return {
             "rewards": with_column_zero(self.weighting.rewards),
             "bootstraps": with_column_zero(self.weighting.bootstraps),
         }
-
-    def _scratch(self, *names: str) -> dict[str, npt.NDArray[Any]]:
-        """Room for one number per column."""
-        columns = len(self.horizons) + 1
-        return {name: np.zeros(columns, self.weighting.dtype) for name in names}

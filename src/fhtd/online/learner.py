@@ -2,8 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,38 +12,56 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.errors import DivergenceError
 from fhtd.features import Representation
-from fhtd.online.kernels.dispatch import learn
+from fhtd.online.kernels.dispatch import (
+    DIVERGED,
+    NOT_FINITE,
+    learn,
+    specialised,
+    start_episode,
+)
 from fhtd.online.kernels.transition import Transition
 from fhtd.online.schedule import Rate, check_rate, rate_at
 from fhtd.weighting import Weighting
 
 _NO_POLICY = np.zeros(0)
+#: Shape and dtype of an array.
+Layout = tuple[tuple[int, ...], npt.DTypeLike]
+#: Rows of weights that can still be counted; beyond this much memory it is compared with the free.
+_MOST_ROWS, _LARGE = 2**48, 2**28
+_INTEGERS = np.dtype(np.int64)
+
+#: Every learner by the name that files know it by; a class registers itself when it is defined.
+LEARNERS: dict[str, "type[Learner]"] = {}
 
 
-class Options(TypedDict, total=False):
-    """What every learner takes, by keyword."""
-
-    #: The first weights: a number, or an array that broadcasts to the shape of `weights`.
-    initial: npt.ArrayLike
-    #: Standard deviation of independent normal noise added to every first weight of every horizon.
-    initial_spread: float
-    #: Seed of that noise, and of exploration in control.
-    seed: int | None
-    #: Let non-finite weights pass instead of raising DivergenceError.
-    allow_divergence: bool
+def stored_name(kind: "type[Learner]") -> str:
+    """A class's own name, with its module where it is not of this package."""
+    is_ours = kind.__module__.startswith("fhtd.")
+    return kind.__name__ if is_ours else f"{kind.__module__}.{kind.__qualname__}"
 
 
 class Learner(ABC):
     """Weights over active features, one column per learned horizon, learned from a stream.
 
-    The keywords `initial`, `initial_spread`, `seed` and `allow_divergence` are explained in
-    `Options`; `step_size` is a number, a schedule, or a function of the number of updates so far.
+    A subclass says what its kernel works on: the type of the state, `state_type`, and what that
+    holds beside the weights, by `_constants`, `_memory` and `_room`. It keeps every argument of
+    its constructor as an attribute of the same name, so that files can hold it.
     """
 
     #: Number of actions for which values are kept; 1 for state values.
     n_actions: int = 1
-    #: Step size of a second set of weights (TDC only).
-    second_step_size: Rate = 0.0
+    #: The kernel's state, a NamedTuple; it selects the kernel.
+    state_type: ClassVar[Callable[..., Any]]
+    #: The step sizes that the kernel takes, by the names of their attributes.
+    rates: ClassVar[tuple[str, ...]] = ("step_size",)
+    #: Slots of its window that a learner leaves free between two updates.
+    _free_slots: ClassVar[int] = 0
+    #: Arrays of a file to begin with, while it is being loaded.
+    _saved: Mapping[str, npt.NDArray[Any]] | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        LEARNERS[stored_name(cls)] = cls
 
     def __init__(
         self,
@@ -51,41 +70,95 @@ class Learner(ABC):
         horizons: npt.NDArray[Any],
         *,
         step_size: Rate,
-        **options: Unpack[Options],
+        initial: npt.ArrayLike,
+        initial_spread: float,
+        seed: int | None,
+        allow_divergence: bool,
     ) -> None:
-        unknown = set(options) - set(Options.__annotations__)
-        if unknown:
-            raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+        """Check everything, then draw the first weights.
+
+        Args:
+            features: What the learner sees of an observation.
+            weighting: How much each future reward counts.
+            horizons: The horizons that are learned, one for each column of the weights.
+            step_size: A number, a schedule, or a function of the number of updates so far.
+            initial: The first weights: a number, or an array that broadcasts to `weights`.
+            initial_spread: Standard deviation of normal noise on each of the first weights.
+            seed: Seed of that noise, and of exploration in control.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+        """
         for needed in ("size", "n_active", "observation_shape", "active"):
             if not hasattr(features, needed):
                 raise TypeError(
                     f"features must be built by Features (or offer its interface), got {features!r}"
                 )
         self.features = features
+        # Read once: kernels rely on them, and features of a user's could change their minds.
+        self._n_features = checks.integer("features.size", features.size, 1, _MOST_ROWS)
+        self._n_active = checks.integer("features.n_active", features.n_active, 1, _MOST_ROWS)
         self.weighting = weighting
         self.horizons = checks.frozen(horizons.astype(np.float64))
         self.step_size = check_rate("step_size", step_size)
-        self.initial_spread = checks.real("initial_spread", options.get("initial_spread", 0.0), 0)
-        self.initial = self._check_initial(options.get("initial", 0.0), len(horizons))
-        seed = options.get("seed")
+        self.initial_spread = checks.real("initial_spread", initial_spread, 0)
+        self.initial = self._check_initial(initial, len(horizons))
         self.seed = None if seed is None else checks.integer("seed", seed, 0)
-        self.allow_divergence = bool(options.get("allow_divergence", False))
+        self.allow_divergence = bool(allow_divergence)
         #: Transitions learned from so far.
         self.step = 0
         self._rng = np.random.default_rng(self.seed)
-        self._state = self._build_state(self.draw_weights(self._rng))
+        self._state = self._first_state()
         # Rows 0 and 1: the active lists of the present and the next observation.
-        shape = (2, features.n_active)
+        shape = (2, self._n_active)
         self._active = np.zeros(shape, np.int64), np.zeros(shape)
+        self._rate_values = np.zeros(len(self.rates))
+        self._kernel = specialised(learn, type(self._state))
 
     @abstractmethod
+    def _constants(self) -> dict[str, Any]:
+        """What the kernel's state holds for good."""
+
+    def _memory(self) -> dict[str, Layout]:
+        """Shape and dtype of what changes while learning, beside the weights; it starts as 0."""
+        return {}
+
+    def _room(self) -> dict[str, Layout]:
+        """The same of room to work in, where nothing outlives an update."""
+        return {}
+
+    def _window(self, length: int, *numbers: str) -> dict[str, Layout]:
+        """A memory of the last `length` active lists, and of single numbers beside them."""
+        return {
+            "window_indices": ((length, self._n_active), np.int64),
+            "window_values": ((length, self._n_active), np.float64),
+            **{f"window_{name}": ((length,), np.float64) for name in numbers},
+            "cursor": ((2,), np.int64),
+        }
+
+    def _columns(self, *names: str) -> dict[str, Layout]:
+        """Room for one number per column of the weights, each."""
+        return dict.fromkeys(names, ((len(self.horizons) + 1,), self.weighting.dtype))
+
     def _build_state(self, weights: npt.NDArray[Any]) -> Any:
-        """The kernel's state around these (rows, horizons + 1) weights."""
+        """The kernel's state around these (rows, horizons + 1) weights, without a past."""
+        layouts = self._memory() | self._room()
+        zeros = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layouts.items()}
+        return self.state_type(weights=weights, **self._constants(), **zeros)
+
+    def _first_state(self) -> Any:
+        if self._saved is None:
+            needed = math.prod(self._shape) * (len(self.horizons) + 1) * 8
+            if needed > _LARGE:
+                checks.fits_memory("the weights need", needed)
+            return self._build_state(self.draw_weights(self._rng))
+        from fhtd.online.storage import restored_state
+
+        saved, self._saved = self._saved, None
+        return restored_state(self, saved)
 
     @property
     def _shape(self) -> tuple[int, ...]:
         """Shape of the weights without the horizon."""
-        return (self.features.size,)
+        return (self._n_features,)
 
     def _check_initial(self, initial: npt.ArrayLike, columns: int) -> npt.NDArray[Any]:
         values = checks.array("initial", initial, allow_complex=self.weighting.is_complex)
@@ -98,7 +171,11 @@ class Learner(ABC):
         return checks.frozen(values.astype(self.weighting.dtype))
 
     def draw_weights(self, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """First weights for one run, (rows, horizons + 1) with column 0 zero."""
+        """First weights for one run, (rows, horizons + 1) with column 0 zero.
+
+        Args:
+            rng: Where the noise of `initial_spread` is drawn from.
+        """
         columns = len(self.horizons)
         weights = np.zeros((*self._shape, columns + 1), self.weighting.dtype)
         weights[..., 1:] = self.initial
@@ -118,9 +195,13 @@ class Learner(ABC):
             indices, values = self.features.active(observation)
         except (TypeError, ValueError) as error:
             raise type(error)(str(error).replace("observation", name, 1)) from None
-        expected = self._active[0][row].shape
+        expected = (self._n_active,)
         if np.shape(indices) != expected or np.shape(values) != expected:
             raise ValueError(f"features of {name} must be {expected[0]} indices and values")
+        if getattr(indices, "dtype", None) is not _INTEGERS:
+            indices = np.asarray(indices)
+            if indices.dtype.kind not in "iu":
+                raise TypeError(f"features of {name} must have integer indices, got {indices}")
         self._active[0][row] = indices
         self._active[1][row] = values
 
@@ -140,8 +221,9 @@ class Learner(ABC):
         ratio = checks.real("ratio", ratio, 0)
         self._load_active("observation", observation, 0)
         self._load_active("next_observation", next_observation, 1)
-        step_size = rate_at("step_size", self.step_size, self.step)
-        second = rate_at("second_step_size", self.second_step_size, self.step)
+        rates = self._rate_values
+        for i, name in enumerate(self.rates):
+            rates[i] = rate_at(name, getattr(self, name), self.step)
         seen = Transition(
             *self._active,
             0,
@@ -154,30 +236,64 @@ class Learner(ABC):
             ratio,
             not self.allow_divergence,
         )
-        finite = learn(self._state, seen, step_size, second)
+        answer = self._kernel(self._state, seen, rates, self._n_features)
+        if answer > DIVERGED:
+            raise self._refusal(answer)
         self.step += 1
-        if not finite:
+        if answer == DIVERGED:
             raise self.divergence(self._state.weights, self.step)
+
+    def _refusal(self, answer: int) -> ValueError:
+        """Why the kernel would not learn from the active lists that it was given."""
+        for name, row in (("observation", 0), ("next_observation", 1)):
+            indices, values = self._active[0][row], self._active[1][row]
+            if answer == NOT_FINITE and not np.isfinite(values).all():
+                return ValueError(f"features of {name} must have finite values, got {values}")
+            if np.any(indices < 0) or np.any(indices >= self._n_features):
+                last = self._n_features - 1
+                return ValueError(
+                    f"features of {name} must have indices from 0 to {last}, got {indices}"
+                )
+        return ValueError(f"action must be one of the {self.n_actions} that have weights")
+
+    def new_episode(self) -> None:
+        """Drop traces and windows: what comes next does not continue what came before.
+
+        An `update` that ends an episode does so by itself. Call this where an environment is reset
+        without one; `learn` does. States that still wait for rewards are not learned from.
+        """
+        start_episode(self._state)
 
     def divergence(
         self, weights: npt.NDArray[Any], step: int, run: int | None = None
     ) -> DivergenceError:
-        """The error that names the first horizon whose weights are not finite."""
+        """The error that names the first horizon whose weights are not finite.
+
+        Args:
+            weights: All weights, as the kernel has them.
+            step: The transition after which they were so, counted from 1.
+            run: The run, where there are several.
+        """
         columns = np.flatnonzero(~np.isfinite(weights).all(axis=0))
         # Secondary weights (TDC) may fail first; they belong to the only value there is.
         horizon = self.horizons[columns[0] - 1] if len(columns) else math.inf
         return DivergenceError(type(self).__name__, step, float(horizon), run)
 
-    def _read(self, observation: Any) -> npt.NDArray[Any]:
+    def values(self, observation: Any) -> npt.NDArray[Any]:
+        """The value of every learned horizon: (horizons,), for control (actions, horizons).
+
+        Args:
+            observation: The observation to value.
+        """
         indices, values = self.features.active(observation)
         return np.asarray(np.einsum("...kh,k->...h", self.weights[..., indices, :], values))
 
-    def values(self, observation: Any) -> npt.NDArray[Any]:
-        """The value of every learned horizon: (horizons,), for control (actions, horizons)."""
-        return self._read(observation)
-
     def rewards(self, observation: Any) -> npt.NDArray[np.float64]:
-        """The expected reward at each of the next H steps, from consecutive horizons' values."""
+        """The expected reward at each of the next H steps, from consecutive horizons' values.
+
+        Args:
+            observation: The observation from which to look ahead.
+        """
         if not math.isfinite(self.horizons[-1]):
             raise TypeError(
                 f"{type(self).__name__} learns one infinite-horizon value, which does not say "
@@ -193,26 +309,53 @@ class Learner(ABC):
     def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
         """Grow to a longer final horizon in place, keeping all that is learned.
 
-        `horizon` is a number where the weighting continues by itself (exponential, average), or
-        a Weighting whose first coefficients are the present ones. The new horizons start from
-        the longest one learned so far, or from `initial`.
+        Args:
+            horizon: A number where the weighting continues by itself (exponential, average), or a
+                Weighting whose first coefficients are the present ones.
+            initial: The first weights of the new horizons; by default those of the longest so far.
         """
         raise TypeError(
             f"{type(self).__name__} learns one infinite-horizon value: it has no horizon to extend"
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to one `.npz` file without pickle; `load` continues from it."""
+        """Write everything to one `.npz` file without pickle; `load` continues from it.
+
+        Args:
+            path: Where to write; a file of that name is replaced.
+        """
         from fhtd.online.storage import save
 
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], **replace: Any) -> Self:
-        """Read what `save` wrote. `replace` gives what a file cannot hold: functions of yours."""
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        features: Representation | None = None,
+        step_size: Rate | None = None,
+        second_step_size: Rate | None = None,
+        epsilon: Rate | None = None,
+    ) -> Self:
+        """Read what `save` wrote; the keywords give back what a file cannot hold.
+
+        Args:
+            path: The file.
+            features: The features, where they were of your own.
+            step_size: The step size, where it was a function of yours.
+            second_step_size: That of TDC's second weights, where it was a function of yours.
+            epsilon: The rate of exploration, where it was a function of yours.
+        """
         from fhtd.online.storage import load
 
-        learner = load(path, **replace)
+        learner = load(
+            path,
+            features=features,
+            step_size=step_size,
+            second_step_size=second_step_size,
+            epsilon=epsilon,
+        )
         if not isinstance(learner, cls):
             raise ValueError(f"{path} holds a {type(learner).__name__}, not a {cls.__name__}")
         return learner
@@ -223,4 +366,4 @@ class Learner(ABC):
             if not math.isfinite(self.horizons[-1])
             else f"{len(self.horizons)} horizons up to {self.horizons[-1]:g}"
         )
-        return f"{type(self).__name__}({self.features.size} features, {horizons})"
+        return f"{type(self).__name__}({self._n_features} features, {horizons})"

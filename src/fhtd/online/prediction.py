@@ -1,6 +1,6 @@
 """The paper's prediction learners: one-step, n-step, lambda and Monte Carlo FHTD."""
 
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from fhtd.online.kernels.monte_carlo import MonteCarlo
 from fhtd.online.kernels.n_step import NStep
 from fhtd.online.kernels.one_step import OneStep
 from fhtd.online.kernels.traces import Traces
-from fhtd.online.learner import Learner, Options
+from fhtd.online.learner import Layout, Learner
 from fhtd.online.schedule import Rate
 from fhtd.weighting import Weighting
 
@@ -29,37 +29,36 @@ class PredictionLearner(Learner):
         truncated: bool = False,
         ratio: float = 1.0,
     ) -> None:
-        """Learn from one transition; `ratio` is pi(A|S) / mu(A|S), 1 when on-policy."""
+        """Learn from one transition.
+
+        Args:
+            observation: What was seen before the step, S.
+            reward: The reward of the step, R.
+            next_observation: What was seen after it, S'.
+            terminated: The episode ended: S' is worth 0.
+            truncated: The episode was cut, by a time limit say: S' keeps its value.
+            ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy.
+        """
         self._learn(observation, 0, reward, next_observation, terminated, truncated, ratio)
 
 
 class FHTD(PredictionLearner, FixedHorizonLearner):
     """One-step FHTD: H values, each bootstrapping from the one before (Algorithm 1)."""
 
-    def __init__(
-        self,
-        features: Representation,
-        weighting: Weighting,
-        *,
-        step_size: Rate = 0.1,
-        **options: Unpack[Options],
-    ) -> None:
-        weighting = check_weighting(weighting)
-        horizons = self._learned_horizons(weighting.horizon)
-        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+    state_type = OneStep
 
-    def _build_state(self, weights: npt.NDArray[Any]) -> OneStep:
-        return OneStep(
-            weights=weights,
-            shift=1,
-            is_constant=self.weighting.is_constant,
-            **self._coefficients(),
-            **self._scratch("following", "error"),
-        )
+    def _constants(self) -> dict[str, Any]:
+        return {"shift": 1, "is_constant": self.weighting.is_constant, **self._coefficients()}
+
+    def _room(self) -> dict[str, Layout]:
+        return self._columns("following", "error")
 
 
 class NStepFHTD(PredictionLearner, FixedHorizonLearner):
     """n-step FHTD: only every n-th horizon is learned, from n rewards each (Algorithm 3)."""
+
+    state_type = NStep
+    _free_slots = 1
 
     def __init__(
         self,
@@ -68,44 +67,72 @@ class NStepFHTD(PredictionLearner, FixedHorizonLearner):
         n: int,
         *,
         step_size: Rate = 0.1,
-        **options: Unpack[Options],
+        initial: npt.ArrayLike = 0.0,
+        initial_spread: float = 0.0,
+        seed: int | None = None,
+        allow_divergence: bool = False,
     ) -> None:
-        weighting = check_weighting(weighting)
-        self.n = checks.integer("n", n, 1, weighting.horizon)
-        horizons = self._learned_horizons(weighting.horizon)
-        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+        """Begin with the first weights.
+
+        Args:
+            features: What the learner sees of an observation: built by `Features`, or your own.
+            weighting: How much each future reward counts, such as `Weighting.exponential(100)`.
+            n: How many rewards a target sums before it bootstraps, from 1 to the horizon.
+            step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
+            initial: The first weights: a number, or an array that broadcasts to `weights`.
+            initial_spread: Standard deviation of normal noise on each of the first weights.
+            seed: Seed of that noise; None draws one.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+        """
+        self.n = checks.integer("n", n, 1, check_weighting(weighting).horizon)
+        super().__init__(
+            features,
+            weighting,
+            step_size=step_size,
+            initial=initial,
+            initial_spread=initial_spread,
+            seed=seed,
+            allow_divergence=allow_divergence,
+        )
 
     def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
         return np.arange(horizon, 0, -self.n)[::-1]
 
-    def _build_state(self, weights: npt.NDArray[Any]) -> NStep:
-        n = self.n
+    def _constants(self) -> dict[str, Any]:
+        n, c, d = self.n, self.weighting.rewards, self.weighting.bootstraps
         h = self.horizons.astype(int)
-        rewards = self.weighting.coefficients()[h - 1, :n].T
+        rewards = np.zeros((n, len(h)), self.weighting.dtype)
         bootstraps = np.ones((n + 1, len(h)), self.weighting.dtype)
+        # The first n of each row of `weighting.coefficients()`, of which most is not needed.
+        row = np.zeros(n, self.weighting.dtype)
+        for k in range(self.weighting.horizon):
+            row = np.concatenate([c[k : k + 1], d[k] * row[:-1]])
+            rewards[:, h == k + 1] = row[:, None]
         for m in range(1, n + 1):
-            d = self.weighting.bootstraps[np.maximum(h - m, 0)]
-            bootstraps[m] = bootstraps[m - 1] * np.where(h >= m, d, 1)
+            bootstraps[m] = bootstraps[m - 1] * np.where(h >= m, d[np.maximum(h - m, 0)], 1)
         alike = (rewards == rewards[:, -1:]).all(axis=0)
         shared_from = len(h) + 1
         while shared_from > 1 and alike[shared_from - 2]:
             shared_from -= 1
-        return NStep(
-            weights=weights,
-            rewards=with_column_zero(rewards),
-            bootstraps=with_column_zero(bootstraps),
-            lengths=with_column_zero(np.minimum(h, n)),
-            shift=1,
-            shared_from=shared_from,
-            **self._scratch("following", "value", "error"),
-            window_rewards=np.zeros(n),
-            window_ratios=np.ones(n),
-            **self._window(n),
-        )
+        return {
+            "rewards": with_column_zero(rewards),
+            "bootstraps": with_column_zero(bootstraps),
+            "lengths": with_column_zero(np.minimum(h, n)),
+            "shift": 1,
+            "shared_from": shared_from,
+        }
+
+    def _memory(self) -> dict[str, Layout]:
+        return self._window(self.n, "rewards", "ratios")
+
+    def _room(self) -> dict[str, Layout]:
+        return self._columns("following", "value", "error")
 
 
 class FHTDLambda(PredictionLearner, FixedHorizonLearner):
     """FHTD(lambda): smooth from one-step (0) to Monte Carlo (1), O(H^2) per step (Algorithm 4)."""
+
+    state_type = Traces
 
     def __init__(
         self,
@@ -114,52 +141,65 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
         lambda_: float,
         *,
         step_size: Rate = 0.1,
-        **options: Unpack[Options],
+        initial: npt.ArrayLike = 0.0,
+        initial_spread: float = 0.0,
+        seed: int | None = None,
+        allow_divergence: bool = False,
     ) -> None:
-        weighting = check_weighting(weighting)
-        self.lambda_ = checks.real("lambda_", lambda_, 0, 1)
-        horizons = self._learned_horizons(weighting.horizon)
-        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+        """Begin with the first weights.
 
-    def _build_state(self, weights: npt.NDArray[Any]) -> Traces:
-        return Traces(
-            weights=weights,
-            lambda_=self.lambda_,
-            **self._coefficients(),
-            decays=with_column_zero(self.lambda_ * self.weighting.bootstraps),
-            is_constant=self.weighting.is_constant,
-            **self._scratch("following", "error"),
-            window_ratios=np.ones(self.weighting.horizon),
-            **self._window(self.weighting.horizon),
+        Args:
+            features: What the learner sees of an observation: built by `Features`, or your own.
+            weighting: How much each future reward counts, such as `Weighting.exponential(100)`.
+            lambda_: From 0, one step, to 1, Monte Carlo.
+            step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
+            initial: The first weights: a number, or an array that broadcasts to `weights`.
+            initial_spread: Standard deviation of normal noise on each of the first weights.
+            seed: Seed of that noise; None draws one.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+        """
+        self.lambda_ = checks.real("lambda_", lambda_, 0, 1)
+        super().__init__(
+            features,
+            weighting,
+            step_size=step_size,
+            initial=initial,
+            initial_spread=initial_spread,
+            seed=seed,
+            allow_divergence=allow_divergence,
         )
+
+    def _constants(self) -> dict[str, Any]:
+        return {
+            "lambda_": self.lambda_,
+            "decays": with_column_zero(self.lambda_ * self.weighting.bootstraps),
+            "is_constant": self.weighting.is_constant,
+            **self._coefficients(),
+        }
+
+    def _memory(self) -> dict[str, Layout]:
+        return self._window(self.weighting.horizon, "ratios")
+
+    def _room(self) -> dict[str, Layout]:
+        return self._columns("following", "error")
 
 
 class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
     """Fixed-horizon Monte Carlo for every horizon, O(H) per step; it never bootstraps."""
 
-    def __init__(
-        self,
-        features: Representation,
-        weighting: Weighting,
-        *,
-        step_size: Rate = 0.1,
-        **options: Unpack[Options],
-    ) -> None:
-        weighting = check_weighting(weighting)
-        horizons = self._learned_horizons(weighting.horizon)
-        super().__init__(features, weighting, horizons, step_size=step_size, **options)
+    state_type = MonteCarlo
 
-    def _build_state(self, weights: npt.NDArray[Any]) -> MonteCarlo:
-        horizon, is_constant = self.weighting.horizon, self.weighting.is_constant
-        columns = 1 if is_constant else horizon + 1
-        return MonteCarlo(
-            weights=weights,
-            **self._coefficients(),
-            is_constant=is_constant,
-            returns=np.zeros((horizon + 1, columns), self.weighting.dtype),
-            products=np.ones(horizon + 1),
-            **self._scratch("error"),
-            window_rewards=np.zeros(horizon),
-            window_ratios=np.ones(horizon),
-            **self._window(horizon),
-        )
+    def _constants(self) -> dict[str, Any]:
+        return {"is_constant": self.weighting.is_constant, **self._coefficients()}
+
+    def _memory(self) -> dict[str, Layout]:
+        return self._window(self.weighting.horizon, "rewards", "ratios")
+
+    def _room(self) -> dict[str, Layout]:
+        rows = self.weighting.horizon + 1
+        columns = 1 if self.weighting.is_constant else rows
+        return {
+            "returns": ((rows, columns), self.weighting.dtype),
+            "products": ((rows,), np.float64),
+            **self._columns("error"),
+        }

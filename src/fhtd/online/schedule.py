@@ -14,8 +14,11 @@ Rate = float | Callable[[int], float]
 class Decay:
     """initial / (1 + t / offset)^power: Robbins-Monro for powers above 1/2 up to 1."""
 
+    #: The rate at t = 0.
     initial: float
+    #: After how many steps the decay sets in.
     offset: float = 1.0
+    #: How fast the rate falls after that; 0 keeps it.
     power: float = 1.0
 
     def __post_init__(self) -> None:
@@ -32,8 +35,11 @@ class Decay:
 class Linear:
     """From initial to final in a straight line over the given number of steps, then constant."""
 
+    #: The rate at t = 0.
     initial: float
+    #: The rate from t = steps on.
     final: float
+    #: How many steps it takes from the one to the other.
     steps: int
 
     def __post_init__(self) -> None:

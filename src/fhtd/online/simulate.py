@@ -15,6 +15,7 @@ from fhtd.features import StateFeatures
 from fhtd.mdp import FiniteMDP
 from fhtd.online.control import ControlLearner
 from fhtd.online.fixed_horizon import with_column_zero
+from fhtd.online.kernels.dispatch import specialised
 from fhtd.online.kernels.one_step import OneStep, OneStepControl
 from fhtd.online.kernels.simulator import Plan, Record, World, simulate_block
 from fhtd.online.learner import Learner
@@ -67,19 +68,30 @@ def simulate(
 ) -> Simulation:
     """Run `learner` afresh, `runs` times, for so many steps or episodes, and measure.
 
-    learner: its settings and initial values are used; it is not changed itself.
-    runs: how many, or which run numbers; run i draws from SeedSequence(seed, spawn_key=(i,)), so
-        learners simulated with the same seed, policy and MDP see the same experience.
-    behaviour: (states, actions) probabilities to act by. Control learners may leave it out and
-        then act epsilon-greedily on their own final horizon.
-    target: policy to evaluate, where it is another: state values are corrected by importance
-        ratios, action values by expecting over it. Control learners without one maximise.
-    truth: exact values to measure errors against, (states, horizons) or (states, actions,
-        horizons) as `oracle` gives them.
-    state_weights: weight of each state in that error; default: equal over non-terminal states.
-    record_at: after which steps (episodes) to record; default: after every one.
-    record_weights: horizons whose weights to record.
-    progress: called with the number of runs finished each time some are.
+    Args:
+        learner: Its settings and initial values are used; it is not changed itself.
+        mdp: The world to act in; the learner's features describe its states.
+        steps: How many steps each run takes; give either these or `episodes`.
+        episodes: How many episodes each run takes.
+        runs: How many, or which run numbers; run i draws from SeedSequence(seed, spawn_key=(i,)),
+            so learners simulated with the same seed, policy and MDP see the same experience.
+        behaviour: (states, actions) probabilities to act by. Control learners may leave it out and
+            then act epsilon-greedily on their own final horizon.
+        target: The policy to evaluate, where it is another: state values are corrected by
+            importance ratios, action values by expecting over it. Control learners without one
+            maximise.
+        time_limit: Steps after which an episode is cut; its last state keeps its value.
+        truth: Exact values to measure errors against, (states, horizons) or (states, actions,
+            horizons) as `oracle` gives them.
+        state_weights: The weight of each state in that error; by default equal over all states
+            but those that are only ever entered by ending.
+        record_at: After which steps (episodes) to record; by default after every one.
+        record_weights: Horizons whose weights to record.
+        per_run: Whether to keep the errors of every single run.
+        keep_weights: Whether to keep the weights at the end of every run.
+        seed: Seed of all runs.
+        threads: How many threads to use, by default one for each core; results are the same.
+        progress: Called with the number of runs finished each time some are.
     """
     task = _Task(learner, mdp, runs, seed)
     plan = task.plan(steps, episodes, time_limit, truth, state_weights, record_at, record_weights)
@@ -132,6 +144,8 @@ class _Task:
                 f"learner must have features of integer states for the {mdp.n_states} states "
                 f"of the MDP, got {features!r}"
             )
+        if features.size != learner._n_features or features.n_active != learner._n_active:
+            raise ValueError("learner must have the features that it was built with")
         self.is_control = isinstance(learner, ControlLearner)
         if self.is_control and learner.n_actions != mdp.n_actions:
             raise ValueError(f"learner has {learner.n_actions} actions, the MDP {mdp.n_actions}")
@@ -181,8 +195,7 @@ class _Task:
         return Plan(
             steps=_UNLIMITED if counts_episodes else total,
             episodes=total if counts_episodes else _UNLIMITED,
-            step_sizes=_tabulate("step_size", learner.step_size, known),
-            second_step_sizes=_tabulate("second_step_size", learner.second_step_size, known),
+            rates=self._rates(known),
             watch=False,
             must_be_finite=not learner.allow_divergence,
             record_at=moments.astype(np.int64),
@@ -192,6 +205,13 @@ class _Task:
             is_table=self._is_table(),
             columns=np.searchsorted(learner.horizons, wanted).astype(np.int64) + 1,
         )
+
+    def _rates(self, steps: int | None) -> npt.NDArray[np.float64]:
+        """A column for each rate of the learner, and a row for each step unless all are alike."""
+        learner = self.learner
+        rates = [_tabulate(name, getattr(learner, name), steps) for name in learner.rates]
+        length = max(len(column) for column in rates)
+        return np.stack([np.broadcast_to(column, length) for column in rates], axis=1)
 
     def _is_table(self) -> bool:
         one_hot = self.features.size == self.mdp.n_states and np.array_equal(
@@ -238,10 +258,9 @@ class _Task:
         acts_greedily = behaviour is None
         if acts_greedily and not self.is_control:
             raise ValueError("behaviour is needed: a prediction learner does not act by itself")
-        if learner.weighting.is_complex and self.is_control and (acts_greedily or target is None):
+        if self.is_control and (acts_greedily or target is None) and learner.weighting.no_maximum:
             raise ValueError(
-                "behaviour and target are both needed under a complex weighting: complex values "
-                "have no maximum"
+                f"behaviour and target are both needed: {learner.weighting.no_maximum}"
             )
         actions = policy.uniform(*shape) if behaviour is None else behaviour
         actions = checks.probabilities("behaviour", actions, shape)
@@ -303,14 +322,16 @@ class _Task:
             steps=np.zeros(size, np.int64),
             value=np.zeros((1, columns + 1), initial.dtype),
             total=np.zeros(columns + 1),
+            peak=np.zeros(columns + 1),
             root=np.zeros(columns),
         )
-        done = simulate_block(state, world, plan, record, initial, randoms.copy())
+        simulate = specialised(simulate_block, type(state))
+        done = simulate(state, world, plan, record, initial, randoms.copy())
         if done < size:
             # Once more with that run alone, watching for the step.
             watched = plan._replace(watch=True, record_at=plan.record_at[:0])
             one = slice(done, done + 1) if spread else slice(0, 1)
-            simulate_block(state, world, watched, record, initial[one], randoms[done : done + 1])
+            simulate(state, world, watched, record, initial[one], randoms[done : done + 1])
             raise learner.divergence(state.weights, int(record.steps[0]), block[done])
         return record
 

@@ -1,149 +1,236 @@
-"""Learners in one `.npz` file: a JSON header and arrays, nothing that could run code."""
+"""Learners in files: the arguments of the class, and everything that learning has changed.
 
-import io
-import json
-import zipfile
+Any learner can be kept that has its constructor's arguments as attributes of the same names. Before
+anything of the size that a file claims is built, the claim is compared with the arrays in the file.
+"""
+
+import inspect
+import math
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from fhtd.features import Features
-from fhtd.files import write_atomically
-from fhtd.online import baselines, control, prediction
-from fhtd.online.learner import Learner
-from fhtd.online.schedule import rate_from_json, rate_to_json
+from fhtd import archive, checks
+from fhtd.features import Features, Representation
+from fhtd.online.learner import LEARNERS, Learner, stored_name
+from fhtd.online.schedule import Rate, rate_from_json, rate_to_json
 from fhtd.weighting import Weighting
 
-FORMAT = 1
-CLASSES: dict[str, type[Learner]] = {
-    kind.__name__: kind
-    for kind in (
-        prediction.FHTD,
-        prediction.NStepFHTD,
-        prediction.FHTDLambda,
-        prediction.FixedHorizonMC,
-        control.FHQ,
-        control.FHQLambda,
-        control.QLearning,
-        baselines.TD,
-        baselines.NStepTD,
-        baselines.TDLambda,
-        baselines.TDC,
-        baselines.ETD,
-    )
-}
-_RATES = ("step_size", "second_step_size", "epsilon")
-_SETTINGS = ("n", "lambda_", "n_actions")
+_MOST_STEPS = 2**62
 
 
 def save(learner: Learner, path: str | PathLike[str]) -> None:
-    """Write atomically: a temporary file beside the target, then a rename."""
-    if type(learner).__name__ not in CLASSES:
-        raise TypeError(f"{type(learner).__name__} is not a learner of this package")
+    """Write a learner, whole or not at all."""
     to_arrays = getattr(learner.features, "to_arrays", None)
     arrays = {f"feature_{k}": v for k, v in (to_arrays() if to_arrays else {}).items()}
-    arrays |= {
-        f"state_{name}": value
-        for name, value in learner._state._asdict().items()
-        if isinstance(value, np.ndarray)
-    }
-    arrays["weighting_rewards"] = learner.weighting.rewards
-    arrays["weighting_bootstraps"] = learner.weighting.bootstraps
-    arrays["initial"] = learner.initial
-    discount = getattr(learner, "discount", None)
-    if isinstance(discount, complex):
-        discount = [discount.real, discount.imag]
-    header = {
-        "format": FORMAT,
-        "class": type(learner).__name__,
+    for name in ("weights", *learner._memory()):
+        arrays[f"state_{name}"] = getattr(learner._state, name)
+    content = {
+        "class": stored_name(type(learner)),
         "features": type(learner.features).__name__,
-        "settings": {k: v for k, v in vars(learner).items() if k in _SETTINGS},
-        "discount": discount,
-        "rates": {k: rate_to_json(v) for k, v in vars(learner).items() if k in _RATES},
-        "initial_spread": learner.initial_spread,
-        "seed": learner.seed,
-        "allow_divergence": learner.allow_divergence,
+        "arguments": {
+            name: _encoded(learner, name, arrays) for name in arguments(type(learner))[1:]
+        },
         "step": learner.step,
         "generator": learner._rng.bit_generator.state,
     }
-    content = io.BytesIO()
-    np.savez(content, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    write_atomically(Path(path), content.getvalue())
+    archive.write(Path(path), "learner", content, arrays)
 
 
-def load(path: str | PathLike[str], **replace: Any) -> Learner:
-    """Rebuild a learner; `replace` gives rates or features that were functions of the user's."""
+def load(
+    path: str | PathLike[str],
+    *,
+    features: Representation | None = None,
+    step_size: Rate | None = None,
+    second_step_size: Rate | None = None,
+    epsilon: Rate | None = None,
+) -> Learner:
+    """Read a learner of any class; the keywords give back what a file cannot hold.
+
+    Args:
+        path: The file that a learner's `save` wrote.
+        features: The features, where they were of your own.
+        step_size: The step size, where it was a function of yours.
+        second_step_size: That of TDC's second weights, where it was a function of yours.
+        epsilon: The rate of exploration, where it was a function of yours.
+    """
+    given: dict[str, Any] = {
+        "features": features,
+        "step_size": step_size,
+        "second_step_size": second_step_size,
+        "epsilon": epsilon,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    path = Path(path)
+    content, arrays = archive.read(path, "learner")
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-            arrays = {name: saved[name] for name in saved.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        if header["format"] != FORMAT:
-            raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
-        return _rebuild(header, arrays, replace)
-    except (OSError, TypeError):
-        raise
-    except (KeyError, AttributeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a readable learner file: {error}") from None
-
-
-def _rebuild(header: Any, arrays: dict[str, Any], replace: dict[str, Any]) -> Learner:
-    kind = CLASSES[header["class"]]
-    options: dict[str, Any] = dict(header["settings"])
-    unknown = set(replace) - {*header["rates"], "features"}
+        if content["format"] == 1:
+            content = _from_format_1(content)
+        kind = _class(content["class"])
+    except archive.UNREADABLE as error:
+        raise archive.unreadable(path, "learner", error) from None
+    unknown = given.keys() - set(arguments(kind))
     if unknown:
-        raise TypeError(f"load cannot replace {sorted(unknown)[0]!r} of a {header['class']}")
-    for name, data in header["rates"].items():
-        if name in replace:
-            options[name] = replace[name]
-        elif data is None:
-            raise ValueError(f"{name} was a function of yours; pass it: load(path, {name}=...)")
-        else:
-            options[name] = rate_from_json(data)
-    if header["discount"] is None:
-        options["weighting"] = Weighting(
-            arrays["weighting_rewards"], arrays["weighting_bootstraps"]
+        raise TypeError(f"load cannot replace {sorted(unknown)[0]!r} of a {kind.__name__}")
+    try:
+        return _rebuilt(kind, content, arrays, given)
+    except archive.UNREADABLE as error:
+        raise archive.unreadable(path, "learner", error) from None
+
+
+def arguments(kind: type[Learner]) -> list[str]:
+    """Names of all arguments of a learner's constructor; the features are the first."""
+    names: dict[str, None] = {"features": None}
+    for base in kind.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        signature = inspect.signature(vars(base)["__init__"])
+        kinds = {parameter.kind for parameter in signature.parameters.values()}
+        names |= dict.fromkeys(
+            name
+            for name, parameter in list(signature.parameters.items())[1:]
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         )
-    else:
-        discount = header["discount"]
-        options["discount"] = complex(*discount) if isinstance(discount, list) else discount
-    features = replace.get("features")
+        # A constructor that passes on what it does not name has the arguments of the next, too.
+        if inspect.Parameter.VAR_KEYWORD not in kinds:
+            break
+    return list(names)
+
+
+def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """The kernel's state of a learner whose settings are known, once the arrays fit them."""
+    rows, columns = math.prod(learner._shape), len(learner.horizons) + 1
+    layouts = {"weights": ((rows, columns), learner.weighting.dtype), **learner._memory()}
+    saved = {name: arrays[f"state_{name}"] for name in layouts}
+    for name, (shape, dtype) in layouts.items():
+        found = saved[name]
+        if found.shape != shape or found.dtype != dtype:
+            raise ValueError(
+                f"array {name} is {found.dtype} of shape {found.shape}, expected {np.dtype(dtype)} "
+                f"of shape {shape}"
+            )
+    if np.any(saved["weights"][:, 0]):
+        raise ValueError("the weights of horizon 0 must be 0")
+    _check_positions(learner, saved)
+    state = learner._build_state(np.array(saved.pop("weights")))
+    for name, value in saved.items():
+        getattr(state, name)[...] = value
+    return state
+
+
+def _check_positions(learner: Learner, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse positions that would make a kernel read or write outside its arrays."""
+    limits = {"window_indices": learner._n_features, "window_actions": learner.n_actions}
+    for name, limit in limits.items():
+        if name in saved and (np.any(saved[name] < 0) or np.any(saved[name] >= limit)):
+            raise ValueError(f"{name} must be from 0 to {limit - 1}")
+    if "cursor" in saved:
+        length = len(saved["window_indices"])
+        count, newest = saved["cursor"].tolist()
+        if not (0 <= count <= length - learner._free_slots and 0 <= newest < length):
+            raise ValueError(f"cursor must lie within the window of {length}, got {count, newest}")
+
+
+def _encoded(learner: Learner, name: str, arrays: archive.Arrays) -> Any:
+    """An argument as plain data, its arrays among the others."""
+    if not hasattr(learner, name):
+        raise TypeError(
+            f"{type(learner).__name__} cannot be saved: its argument {name!r} is not kept as an "
+            "attribute of that name"
+        )
+    value = getattr(learner, name)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, np.ndarray):
+        arrays[f"argument_{name}"] = value
+        return {"array": f"argument_{name}"}
+    if isinstance(value, Weighting):
+        arrays[f"{name}_rewards"] = value.rewards
+        arrays[f"{name}_bootstraps"] = value.bootstraps
+        return {"weighting": name}
+    if callable(value) and name in inspect.signature(load).parameters:
+        return {"rate": rate_to_json(value)}
+    raise TypeError(f"{type(learner).__name__} cannot be saved: {name} is a {type(value).__name__}")
+
+
+def _decoded(name: str, data: Any, arrays: archive.Arrays) -> Any:
+    if not isinstance(data, dict):
+        return data
+    ((tag, value),) = data.items()
+    if tag == "complex":
+        return complex(*value)
+    if tag == "array":
+        return arrays[value]
+    if tag == "weighting":
+        return Weighting(arrays[f"{value}_rewards"], arrays[f"{value}_bootstraps"])
+    if tag != "rate":
+        raise ValueError(f"{name} is of an unknown kind {tag!r}")
+    if value is None:
+        raise ValueError(f"{name} was a function of yours; pass it: load(path, {name}=...)")
+    return rate_from_json(value)
+
+
+def _class(name: Any) -> type[Learner]:
+    kind = LEARNERS.get(name) if isinstance(name, str) else None
+    if kind is None or inspect.isabstract(kind):
+        module = str(name).rpartition(".")[0]
+        first = f"; import {module} first" if module else ""
+        raise ValueError(f"it holds a learner of the class {name!r}, which is not known{first}")
+    return kind
+
+
+def _rebuilt(
+    kind: type[Learner], content: dict[str, Any], arrays: archive.Arrays, given: dict[str, Any]
+) -> Learner:
+    stored = dict(content["arguments"])
+    if set(stored) != set(arguments(kind)[1:]):
+        wrong = sorted(set(stored) ^ set(arguments(kind)[1:]))[0]
+        raise ValueError(f"its arguments are not those of {kind.__name__}: {wrong!r}")
+    chosen = {
+        name: given[name] if name in given else _decoded(name, data, arrays)
+        for name, data in stored.items()
+    }
+    features = given.get("features")
     if features is None:
         own = {k.removeprefix("feature_"): v for k, v in arrays.items() if k[:8] == "feature_"}
-        features = Features.from_arrays(header["features"], own)
-    learner = kind(
-        features,
-        initial=arrays["initial"],
-        initial_spread=header["initial_spread"],
-        seed=header["seed"],
-        allow_divergence=header["allow_divergence"],
-        **options,
-    )
-    for name, value in learner._state._asdict().items():
-        if isinstance(value, np.ndarray):
-            saved = arrays[f"state_{name}"]
-            if saved.shape != value.shape or saved.dtype != value.dtype:
-                raise ValueError(f"array {name} has shape {saved.shape}, expected {value.shape}")
-            value[...] = saved
-    _check_state(learner)
-    learner.step = int(header["step"])
-    learner._rng.bit_generator.state = header["generator"]
+        features = Features.from_arrays(
+            content["features"], own, largest=len(arrays["state_weights"])
+        )
+    step = checks.integer("step", content["step"], 0, _MOST_STEPS)
+    # The constructor finds the arrays where it would otherwise draw first weights.
+    learner = kind.__new__(kind)
+    learner._saved = arrays
+    kind.__init__(learner, features, **chosen)
+    learner.step = step
+    learner._rng.bit_generator.state = content["generator"]
     return learner
 
 
-def _check_state(learner: Learner) -> None:
-    """Refuse positions that would make a kernel read or write outside its arrays."""
-    state = learner._state._asdict()
-    size = learner.features.size
-    if "window_indices" in state:
-        window = state["window_indices"]
-        count, newest = state["cursor"]
-        if np.any(window < 0) or np.any(window >= size):
-            raise ValueError(f"window_indices must be from 0 to {size - 1}")
-        if not (0 <= count <= len(window) and 0 <= newest < len(window)):
-            raise ValueError("cursor must lie within the window")
-    if "window_actions" in state:
-        actions = state["window_actions"]
-        if np.any(actions < 0) or np.any(actions >= learner.n_actions):
-            raise ValueError(f"window_actions must be from 0 to {learner.n_actions - 1}")
+def _from_format_1(header: dict[str, Any]) -> dict[str, Any]:
+    """The content of a file from before arguments were kept by name."""
+    discount = header["discount"]
+    kept = {"discount": {"complex": discount} if isinstance(discount, list) else discount}
+    if discount is None:
+        kept = {"weighting": {"weighting": "weighting"}}
+    rates = {
+        name: data if isinstance(data, float) else {"rate": data}
+        for name, data in header["rates"].items()
+    }
+    others = {name: header[name] for name in ("initial_spread", "seed", "allow_divergence")}
+    return header | {
+        "arguments": {
+            **header["settings"],
+            **kept,
+            **rates,
+            **others,
+            "initial": {"array": "initial"},
+        }
+    }

@@ -10,7 +10,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from fhtd.mdp import FiniteMDP
+from fhtd.mdp import FiniteMDP, closure
 from fhtd.oracle import model
 
 Floats = npt.NDArray[np.float64]
@@ -19,10 +19,8 @@ States = npt.NDArray[np.bool_]
 
 def leads_to(edges: npt.NDArray[np.bool_], targets: States) -> States:
     """The states from which some path along edges[s, s'] reaches a target; targets included."""
-    found, size = targets.copy(), -1
-    while size != (size := int(found.sum())):
-        found |= (edges & found).any(axis=1)
-    return found
+    origins, ends = np.nonzero(edges)
+    return closure(targets, ends, origins)
 
 
 def reachable(mdp: FiniteMDP, policy: npt.ArrayLike) -> States:
@@ -42,17 +40,27 @@ def may_never_end(mdp: FiniteMDP, policy: npt.ArrayLike) -> States:
 
 
 def episode_length(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
-    """Expected steps to the end of the episode from each state; inf where it may never end."""
+    """Expected steps to the end of the episode from each state; inf where it may never end.
+
+    Args:
+        mdp: The MDP.
+        policy: (states, actions) probabilities.
+    """
     transitions = model.transition_matrix(mdp, policy)
     lengths = np.full(mdp.n_states, np.inf)
     ends = ~may_never_end(mdp, policy)
-    steps = np.where(mdp.terminal_states, 0.0, 1.0)[ends]
+    steps = np.ones(int(ends.sum()))
     lengths[ends] = np.linalg.solve(np.eye(len(steps)) - transitions[np.ix_(ends, ends)], steps)
     return lengths
 
 
 def mean_episode_length(mdp: FiniteMDP, policy: npt.ArrayLike) -> float:
-    """Expected length of an episode, over the start distribution."""
+    """Expected length of an episode, over the start distribution.
+
+    Args:
+        mdp: The MDP.
+        policy: (states, actions) probabilities.
+    """
     begins = mdp.start > 0
     return float(mdp.start[begins] @ episode_length(mdp, policy)[begins])
 
@@ -62,6 +70,10 @@ def stationary_distribution(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
 
     Episodes that end restart from the start distribution. Where the chain can settle in one of
     several closed sets of states, each counts by the probability of settling there.
+
+    Args:
+        mdp: The MDP.
+        policy: (states, actions) probabilities.
     """
     ends = model.ending_probability(mdp, policy)
     chain = model.transition_matrix(mdp, policy) + np.outer(ends, mdp.start)

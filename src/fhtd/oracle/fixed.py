@@ -52,7 +52,13 @@ def greedy_sets(action_values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]
 
 
 def state_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) -> npt.NDArray[Any]:
-    """v^h = c_h r + d_h P v^(h-1), v^0 = 0: (states, horizons)."""
+    """v^h = c_h r + d_h P v^(h-1), v^0 = 0: (states, horizons).
+
+    Args:
+        mdp: The MDP; it is outcomes that end episodes, so no state is worth 0 for being an end.
+        policy: (states, actions) probabilities.
+        weighting: The pair (c, d).
+    """
     r, transitions = model.expected_reward(mdp, policy), model.transition_matrix(mdp, policy)
     c, d = weighting.rewards, weighting.bootstraps
     values = np.zeros((mdp.n_states, weighting.horizon), weighting.dtype)
@@ -64,7 +70,13 @@ def state_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) ->
 
 
 def action_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) -> npt.NDArray[Any]:
-    """q^h = c_h r + d_h E[v^(h-1)(S')], the policy followed after the action: (S, A, H)."""
+    """q^h = c_h r + d_h E[v^(h-1)(S')], the policy followed after the action: (S, A, H).
+
+    Args:
+        mdp: The MDP; it is outcomes that end episodes, so no state is worth 0 for being an end.
+        policy: (states, actions) probabilities.
+        weighting: The pair (c, d).
+    """
     pi = model.checked_policy(mdp, policy)
     r = model.action_rewards(mdp)
     c, d = weighting.rewards, weighting.bootstraps
@@ -79,15 +91,11 @@ def action_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) -
 def optimal(mdp: FiniteMDP, weighting: Weighting) -> OptimalValues:
     """q^h_* = c_h r + d_h E[max_a' q^(h-1)_*(S', a')]: each horizon has its own best actions.
 
-    Refuses weightings with a complex coefficient, whose values have no maximum, and with a
-    negative bootstrap, under which the best continuation is not the one of the largest value.
+    Args:
+        mdp: The MDP; it is outcomes that end episodes, so no state is worth 0 for being an end.
+        weighting: The pair (c, d), as `Weighting.check_control` wants it.
     """
-    require_maximum(weighting)
-    if np.any(weighting.bootstraps < 0):
-        raise ValueError(
-            "weighting must have bootstraps of at least 0 to be optimised, "
-            f"got {weighting.bootstraps.min():g}"
-        )
+    weighting.check_control()
     r = model.action_rewards(mdp)
     c, d = weighting.rewards, weighting.bootstraps
     q = np.zeros((*r.shape, weighting.horizon))
@@ -100,16 +108,16 @@ def optimal(mdp: FiniteMDP, weighting: Weighting) -> OptimalValues:
     )
 
 
-def require_maximum(weighting: Weighting) -> None:
-    """Refuse a complex weighting where a maximum is taken."""
-    if weighting.is_complex:
-        raise ValueError("weighting must be real: complex values have no maximum")
-
-
 def expected_rewards(
     mdp: FiniteMDP, policy: npt.ArrayLike, horizon: int
 ) -> npt.NDArray[np.float64]:
-    """E[R_{t+h} | S_t = s], the reward of the h-th step from now: (states, horizons)."""
+    """E[R_{t+h} | S_t = s], the reward of the h-th step from now: (states, horizons).
+
+    Args:
+        mdp: The MDP.
+        policy: (states, actions) probabilities.
+        horizon: How many steps to look ahead.
+    """
     horizon = checks.integer("horizon", horizon, 1)
     transitions = model.transition_matrix(mdp, policy)
     rewards = np.empty((mdp.n_states, horizon))

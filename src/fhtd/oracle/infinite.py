@@ -27,6 +27,11 @@ def infinite_state_values(
 
     Under such a discount, states from which an episode may never end get nan where the start
     distribution does not lead to them, and are refused by name where it does.
+
+    Args:
+        mdp: The MDP.
+        policy: (states, actions) probabilities.
+        discount: The factor gamma of each later reward, at most 1 in magnitude.
     """
     discount = checks.number("discount", discount)
     if abs(discount) > 1:
@@ -43,6 +48,10 @@ def infinite_optimal(mdp: FiniteMDP, discount: float) -> OptimalValues:
     With discount 1 it is the best over the policies whose episodes surely end. Then an ending
     must be possible from every state in reach, and no reward collectable for ever; states
     out of reach from which an episode may never end get nan.
+
+    Args:
+        mdp: The MDP.
+        discount: The factor gamma of each later reward, from 0 to 1.
     """
     discount = checks.real("discount", discount, 0, 1)
     r = model.action_rewards(mdp)

@@ -19,7 +19,6 @@ from fhtd import checks
 from fhtd.features import StateFeatures
 from fhtd.mdp import FiniteMDP
 from fhtd.oracle import chain, model
-from fhtd.oracle.fixed import require_maximum
 from fhtd.weighting import Weighting
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +48,12 @@ def linear_fixed_point(
 ) -> npt.NDArray[Any]:
     """Weights (features, horizons) with Phi' D (c_h r + d_h P Phi w^(h-1) - Phi w^h) = 0.
 
-    `policy` is the target policy; `distribution` defaults to its stationary distribution.
+    Args:
+        mdp: The MDP.
+        features: (states, features), or features of its integer states.
+        policy: (states, actions) probabilities of the target policy.
+        weighting: The pair (c, d).
+        distribution: The probability of sampling each state; the policy's stationary one if None.
     """
     phi = feature_matrix(mdp, features)
     r, transitions = model.expected_reward(mdp, policy), model.transition_matrix(mdp, policy)
@@ -72,11 +76,17 @@ def linear_control_fixed_point(
 ) -> Floats:
     """FHQ's equilibrium: weights (actions, features, horizons), each action with its own block.
 
-    States are sampled from `distribution` (else the behaviour's stationary one) and actions from
-    `behaviour`. An array of features (states, actions, features), phi(s, a), has one block for
-    all actions and gives weights (features, horizons).
+    Args:
+        mdp: The MDP.
+        features: (states, features), or features of its integer states. An array (states, actions,
+            features), phi(s, a), has one block for all actions and gives weights (features,
+            horizons).
+        behaviour: (states, actions) probabilities that actions are sampled with.
+        weighting: The pair (c, d), as `Weighting.check_control` wants it.
+        distribution: The probability of sampling each state; the behaviour's stationary one if
+            None.
     """
-    require_maximum(weighting)
+    weighting.check_control()
     mu = model.checked_policy(mdp, behaviour, "behaviour")
     sampled = sampling_distribution(mdp, mu, distribution)[:, None] * mu
     joint = not isinstance(features, StateFeatures) and np.ndim(features) == 3

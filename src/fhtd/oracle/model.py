@@ -6,7 +6,8 @@
 | transition_matrix    | P, over the outcomes that do not end the episode             |
 | ending_probability   | what the rows of P lack to 1                                 |
 
-A terminal state is worth 0 whatever a table says of it: it has reward 0 and an empty row of P.
+Outcomes end an episode, not states: after an ending nothing more comes, whichever state it led to.
+What is said of a state is what would follow if a decision were made there, wherever episodes start.
 """
 
 from typing import Any
@@ -28,15 +29,12 @@ def checked_policy(mdp: FiniteMDP, policy: npt.ArrayLike, name: str = "policy") 
 
 def continuing_probabilities(mdp: FiniteMDP) -> Floats:
     """p(s',r|s,a) of each outcome (states, actions, outcomes), 0 where the episode ends."""
-    p = np.where(mdp.terminal, 0.0, mdp.probabilities)
-    p[mdp.terminal_states] = 0.0
-    return p
+    return np.where(mdp.terminal, 0.0, mdp.probabilities)
 
 
 def action_rewards(mdp: FiniteMDP) -> Floats:
     """Expected reward of each action: (states, actions)."""
     r: Floats = (mdp.probabilities * mdp.rewards).sum(axis=2)
-    r[mdp.terminal_states] = 0.0
     return r
 
 
@@ -48,14 +46,24 @@ def next_values(mdp: FiniteMDP, state_values: Array) -> Array:
 
 
 def expected_reward(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
-    """Expected reward of one step of the policy from each state."""
+    """Expected reward of one step of the policy from each state.
+
+    Args:
+        mdp: The MDP.
+        policy: (states, actions) probabilities.
+    """
     pi = checked_policy(mdp, policy)
     r: Floats = (pi * action_rewards(mdp)).sum(axis=1)
     return r
 
 
 def transition_matrix(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
-    """Probability of going on from state s (row) to state s' (column) in one step."""
+    """Probability of going on from state s (row) to state s' (column) in one step.
+
+    Args:
+        mdp: The MDP.
+        policy: (states, actions) probabilities.
+    """
     pi = checked_policy(mdp, policy)
     weights = pi[:, :, None] * continuing_probabilities(mdp)
     matrix = np.zeros((mdp.n_states, mdp.n_states))
@@ -65,8 +73,7 @@ def transition_matrix(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
 
 
 def ending_probability(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
-    """Probability that the next step ends the episode; 1 in terminal states."""
+    """Probability that the next step ends the episode."""
     pi = checked_policy(mdp, policy)
     ends: Floats = (pi[:, :, None] * mdp.probabilities * mdp.terminal).sum(axis=(1, 2))
-    ends[mdp.terminal_states] = 1.0
     return ends

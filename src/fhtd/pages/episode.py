@@ -17,23 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fhtd import checks
+from fhtd import checks, worlds
 from fhtd.pages import charts
 from fhtd.pages.document import MEGABYTE, escape, packed, page
 from fhtd.pages.film import Film
-from fhtd.weighting import Weighting
+from fhtd.weighting import Weighting, single_rewards
 
 if TYPE_CHECKING:
     from fhtd.deep import DFHTD, Agent
 
 LARGEST = 15 * MEGABYTE
-#: What the numbered actions of well-known environments do.
-_ACTIONS = {
-    "CartPole": ("left", "right"),
-    "MountainCar": ("left", "nothing", "right"),
-    "Acrobot": ("torque −1", "nothing", "torque +1"),
-    "LunarLander": ("nothing", "left engine", "main engine", "right engine"),
-}
 
 
 #: Complex values are shown as two signals.
@@ -64,11 +57,7 @@ class Signal:
 
     def rewards(self) -> npt.NDArray[np.float64]:
         """Expected rewards of each of the next steps, (steps, labels, horizons)."""
-        found = np.zeros(self.values.shape)
-        for h in range(len(self.horizons)):
-            known = found[..., :h] @ self.weights[h, :h]
-            found[..., h] = (self.values[..., h] - known) / self.weights[h, h]
-        return found
+        return single_rewards(self.weights, self.values)
 
 
 class _Filmed:
@@ -176,7 +165,7 @@ def _action_names(environment: Any, name: str, count: int) -> tuple[str, ...]:
     elif hasattr(getattr(world, "mdp", None), "action_names"):
         found = world.mdp.action_names
     else:
-        found = _ACTIONS.get(name.partition("-")[0], ())
+        found = worlds.action_names(name, count)
     return tuple(found) if len(found) == count else tuple(f"action {a}" for a in range(count))
 
 

@@ -202,14 +202,7 @@ def places(mdp: FiniteMDP) -> npt.NDArray[np.int64]:
 
 def reached(mdp: FiniteMDP) -> npt.NDArray[np.bool_]:
     """States in which a decision can come up, from the start on."""
-    goes_on = (mdp.probabilities > 0) & ~mdp.terminal
-    found = mdp.start > 0
-    while True:
-        more = found.copy()
-        more[mdp.next_states[found][goes_on[found]]] = True
-        if np.array_equal(more, found):
-            return found & ~mdp.terminal_states
-        found = more
+    return mdp.decision_states
 
 
 def _data(

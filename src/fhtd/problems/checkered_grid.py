@@ -14,6 +14,10 @@ def checkered_grid(size: int = 5, start_reward: float = 1.0) -> Problem:
 
     Entering a cell of the start's colour pays `start_reward`, any other cell pays its negative.
     The paper does not say which colour the start has: 1 takes it as white, -1 as gray.
+
+    Args:
+        size: Rows and columns, an odd number.
+        start_reward: The reward of entering a cell of the start's colour.
     """
     size = checks.integer("size", size, 3)
     if size % 2 == 0:

@@ -21,11 +21,14 @@ def grid_mdp(
     name: str,
     slip: float = 0.0,
 ) -> FiniteMDP:
-    """Build from a map: `#` blocked, `G` ends the episode, `S` start; no `S` starts anywhere.
+    """Build from a map; states are the cells that are not blocked, row by row.
 
-    `entry_rewards[row, column]` is paid on entering the cell, and again on bumping in it. With
-    probability `slip` the chosen move is replaced by one of the four, drawn uniformly. States are
-    the cells that are not blocked, row by row.
+    Args:
+        layout: Rows of cells: `#` is blocked, `G` ends the episode, `S` starts one, `.` is free.
+            Without an `S` every cell is an equally likely start.
+        entry_rewards: (rows, columns): paid on entering a cell, and again on bumping in it.
+        name: What to call it.
+        slip: The probability that one of the four moves, drawn uniformly, replaces the chosen.
     """
     if not layout or len({len(line) for line in layout}) != 1:
         raise ValueError("layout must be rows of equal length")

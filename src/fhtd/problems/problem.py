@@ -15,6 +15,7 @@ from fhtd.policy import Policy
 class Problem:
     """Everything an experiment needs to know before it chooses a learner."""
 
+    #: The world.
     mdp: FiniteMDP
     #: What a learner sees of each state.
     features: StateFeatures

@@ -12,7 +12,11 @@ LARGEST_REWARD = 3
 def random_grid(seed: int = 0, size: int = 8) -> Problem:
     """Entering a cell pays an integer from -3 to 3, drawn once; bumping enters the cell anew.
 
-    There is no end, and every cell is an equally likely start. The same seed gives the same grid.
+    There is no end, and every cell is an equally likely start.
+
+    Args:
+        seed: Seed of the rewards; the same seed gives the same grid.
+        size: Rows and columns.
     """
     seed = checks.integer("seed", seed, 0)
     size = checks.integer("size", size, 1)

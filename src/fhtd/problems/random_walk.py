@@ -13,6 +13,9 @@ def random_walk(n_states: int = 19) -> Problem:
 
     The paper's walk has no choice in it; here it is the equiprobable policy over two actions,
     which leaves the same process and room for other policies.
+
+    Args:
+        n_states: States between the two ends, an odd number.
     """
     n_states = checks.integer("n_states", n_states, 1)
     if n_states % 2 == 0:

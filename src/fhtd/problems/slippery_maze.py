@@ -21,6 +21,10 @@ LAYOUT = (
 
 
 def slippery_maze(slip: float = 0.75) -> Problem:
-    """Every step costs 1; with probability `slip` a move drawn uniformly replaces the chosen."""
+    """Every step costs 1, and most moves are not one's own.
+
+    Args:
+        slip: The probability that one of the four moves, drawn uniformly, replaces the chosen.
+    """
     rewards = np.full((len(LAYOUT), len(LAYOUT[0])), -1.0)
     return equiprobable(grid_mdp(LAYOUT, rewards, "slippery maze", slip))

@@ -89,8 +89,7 @@ class DFHQ(QAgent[DFHQSettings]):
         if weighting is not None:
             if {"horizon", "discount"} & set(given):
                 raise ValueError("give either a weighting, or horizon and discount")
-            if weighting.is_complex:
-                raise ValueError("weighting must be real: complex values have no greedy action")
+            weighting.check_control()
             given["horizon"] = weighting.horizon
         self._given_weighting = weighting
         super().__init__(environment, seed=seed, settings=settings, **given)

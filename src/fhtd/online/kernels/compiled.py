@@ -36,6 +36,11 @@ def inlined(function: Function) -> Function:
     return cast(Function, numba.njit(cache=True, forceinline=True, **SETTINGS)(function))
 
 
+def inlined_uncached(function: Function) -> Function:
+    """As `inlined`, for what takes any state: the cache is to know states of the package only."""
+    return cast(Function, numba.njit(forceinline=True, **SETTINGS)(function))
+
+
 @inlined
 def add_row(weights: Array, i: int, factor: float, error: Array, first: int, watch: bool) -> float:
     """weights[i, h] += factor error[h] from h = first; if watched, NaN where not finite, else 0."""

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from fhtd.online.kernels.compiled import Array, inlined, read_column
+from fhtd.online.kernels.compiled import Array, compiled, inlined, read_column
+from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.transition import Transition
 
 
@@ -18,15 +19,20 @@ class Eligibility(NamedTuple):
     follow_on: Array
 
 
+@compiled
+def _forget_trace(state: Eligibility) -> None:
+    state.trace[:] = 0
+    state.follow_on[:] = 0
+
+
+@kernel(Eligibility, _forget_trace)
 @inlined
-def eligibility_update(
-    state: Eligibility, seen: Transition, step_size: float, _second: float
-) -> float:
+def eligibility_update(state: Eligibility, seen: Transition, rates: Array) -> float:
     """Z <- rho (gamma lambda z + M phi), w <- w + alpha delta z; M = 1 unless emphatic.
 
     Emphatic: F <- gamma rho_{t-1} F + 1 and M = lambda + (1 - lambda) F.
     """
-    weights, trace = state.weights, state.trace
+    weights, trace, step_size = state.weights, state.trace, rates[0]
     discount = state.discount[0]
     error = seen.reward - read_column(weights, 0, seen.indices, seen.values, seen.row, 1)
     if not seen.terminated:
@@ -46,6 +52,5 @@ def eligibility_update(
         weights[i, 1] += step_size * error * trace[i]
         probe += weights[i, 1] * 0
     if seen.terminated or seen.truncated:
-        trace[:] = 0
-        state.follow_on[:] = 0
+        _forget_trace(state)
     return probe

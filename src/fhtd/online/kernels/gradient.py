@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from fhtd.online.kernels.compiled import Array, inlined, read_column
+from fhtd.online.kernels.compiled import Array, compiled, inlined, read_column
+from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.transition import Transition
 
 
@@ -14,12 +15,17 @@ class GradientCorrection(NamedTuple):
     secondary: Array
 
 
+@compiled
+def _forget_secondary(state: GradientCorrection) -> None:
+    state.secondary[:] = 0
+
+
+@kernel(GradientCorrection, new_run=_forget_secondary)
 @inlined
-def gradient_correction_update(
-    state: GradientCorrection, seen: Transition, step_size: float, second_step_size: float
-) -> float:
+def gradient_correction_update(state: GradientCorrection, seen: Transition, rates: Array) -> float:
     """W += alpha rho (delta phi - gamma (v.phi) phi'), v += beta rho (delta - v.phi) phi."""
     weights, secondary = state.weights, state.secondary
+    step_size, second_step_size = rates[0], rates[1]
     discount = state.discount[0]
     error = seen.reward - read_column(weights, 0, seen.indices, seen.values, seen.row, 1)
     if not seen.terminated:

@@ -7,7 +7,8 @@ back. Their returns follow from one another: G^h_t = c_h R_{t+1} + d_h G^(h-1)_{
 from typing import NamedTuple
 
 from fhtd.online.kernels.compiled import Array, add_rows, compiled, inlined, read_column, read_rows
-from fhtd.online.kernels.transition import Transition, keep_active
+from fhtd.online.kernels.dispatch import kernel
+from fhtd.online.kernels.transition import Transition, forget_window, keep_active
 
 
 class MonteCarlo(NamedTuple):
@@ -83,12 +84,16 @@ def _update_cut_short(state: MonteCarlo, step_size: float, watch: bool) -> float
     return probe
 
 
+@compiled
+def _forget_window(state: MonteCarlo) -> None:
+    forget_window(state.cursor)
+
+
+@kernel(MonteCarlo, _forget_window)
 @inlined
-def monte_carlo_update(
-    state: MonteCarlo, seen: Transition, step_size: float, _second: float
-) -> float:
+def monte_carlo_update(state: MonteCarlo, seen: Transition, rates: Array) -> float:
     """V^h(S_t) <- V^h(S_t) + alpha rho_t..rho_{t+h-1} [G^h_t - V^h(S_t)]."""
-    cursor = state.cursor
+    cursor, step_size = state.cursor, rates[0]
     horizon = state.window_rewards.shape[0]
     newest = cursor[1] + 1
     if newest == horizon:

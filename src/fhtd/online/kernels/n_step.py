@@ -7,7 +7,8 @@ m = min(n, h) rewards and bootstraps from column j - 1, which is horizon h - m.
 from typing import NamedTuple
 
 from fhtd.online.kernels.compiled import Array, add_rows, compiled, inlined, read_rows
-from fhtd.online.kernels.transition import Transition, keep_active
+from fhtd.online.kernels.dispatch import kernel
+from fhtd.online.kernels.transition import Transition, forget_window, keep_active
 
 
 class NStep(NamedTuple):
@@ -106,10 +107,16 @@ def _back_up_oldest(
     return add_rows(state.weights, 0, indices, values, oldest, factor, error, 1, watch)
 
 
+@compiled
+def _forget_window(state: NStep) -> None:
+    forget_window(state.cursor)
+
+
+@kernel(NStep, _forget_window)
 @inlined
-def n_step_update(state: NStep, seen: Transition, step_size: float, _second: float) -> float:
+def n_step_update(state: NStep, seen: Transition, rates: Array) -> float:
     """V^h(S_t) <- V^h(S_t) + alpha [sum of n rewards + V^(h-n)(S_{t+n}) - V^h(S_t)]."""
-    n = state.rewards.shape[0]
+    n, step_size = state.rewards.shape[0], rates[0]
     cursor = state.cursor
     newest = cursor[1] + 1
     if newest == n:

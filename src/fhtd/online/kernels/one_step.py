@@ -14,6 +14,7 @@ from fhtd.online.kernels.compiled import (
     one_step_errors,
     read_rows,
 )
+from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.transition import Transition
 
 
@@ -69,10 +70,11 @@ def _update_one_row(state: OneStep, seen: Transition, step_size: float) -> None:
             )
 
 
+@kernel(OneStep)
 @inlined
-def one_step_update(state: OneStep, seen: Transition, step_size: float, _second: float) -> float:
+def one_step_update(state: OneStep, seen: Transition, rates: Array) -> float:
     """V^h(S) <- V^h(S) + alpha rho [c_h R + d_h V^(h-1)(S') - V^h(S)]."""
-    weights, error = state.weights, state.error
+    weights, error, step_size = state.weights, state.error, rates[0]
     if seen.indices.shape[1] == 1 and state.shift and not (seen.terminated or seen.watch):
         _update_one_row(state, seen, step_size)
         return weights[0, 0] * 0
@@ -129,12 +131,11 @@ def next_action_values(
                     out[h] = scratch[h]
 
 
+@kernel(OneStepControl)
 @inlined
-def one_step_control_update(
-    state: OneStepControl, seen: Transition, step_size: float, _second: float
-) -> float:
+def one_step_control_update(state: OneStepControl, seen: Transition, rates: Array) -> float:
     """Q^h(S, A) <- Q^h(S, A) + alpha [c_h R + d_h max_a Q^(h-1)(S', a) - Q^h(S, A)]."""
-    weights, error = state.weights, state.error
+    weights, error, step_size = state.weights, state.error, rates[0]
     if not seen.terminated:
         next_action_values(weights, state.n_actions, state.n_features, seen, state.following, error)
     offset = seen.action * state.n_features

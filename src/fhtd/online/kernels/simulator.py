@@ -4,10 +4,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fhtd.online.kernels.compiled import Array, compiled, inlined, read_column, read_rows
-from fhtd.online.kernels.dispatch import forget, step
+from fhtd.online.kernels.compiled import (
+    Array,
+    compiled,
+    inlined,
+    inlined_uncached,
+    read_column,
+    read_rows,
+)
+from fhtd.online.kernels.dispatch import start_run, step
 from fhtd.online.kernels.random import draw, uniform
 from fhtd.online.kernels.transition import Transition
+
+#: A mean squared error is summed afresh when it has fallen below this fraction of what it was: of
+#: the 16 digits that the subtractions leave, half of those that are left of a root are still right.
+LOST = 1e-6
 
 
 class World(NamedTuple):
@@ -38,8 +49,8 @@ class Plan(NamedTuple):
 
     steps: int
     episodes: int
-    step_sizes: Array
-    second_step_sizes: Array
+    #: One row for each step, or one for all; a column for each of the learner's rates.
+    rates: Array
     #: Stop at the very step at which a weight stops being finite; costs some speed.
     watch: bool
     #: Stop after a run whose weights are not finite.
@@ -70,9 +81,11 @@ class Record(NamedTuple):
     lengths: Array
     returns: Array
     steps: Array
-    #: Room to work: one row of values, the mean squared errors, and their roots.
+    #: Room to work: one row of values, the mean squared errors, the most that was recorded of each
+    #: since they were last summed afresh, and their roots.
     value: Array
     total: Array
+    peak: Array
     root: Array
 
 
@@ -112,10 +125,21 @@ def _add_square(total: Array, values: Array, i: int, truth: Array, row: int, sha
 
 
 @compiled
-def _measure(weights: Array, world: World, plan: Plan, value: Array, total: Array) -> None:
+def _has_lost_digits(total: Array, peak: Array) -> bool:
+    """Whether a sum kept up to date is so much less than it was that rounding errors show."""
+    lost = False
+    for h in range(1, total.shape[0]):
+        peak[h] = max(peak[h], total[h])
+        lost |= total[h] < LOST * peak[h]
+    return lost
+
+
+@compiled
+def _measure(weights: Array, world: World, plan: Plan, record: Record) -> None:
     """total[h] = mean squared error of horizon h over all states (and actions)."""
     n_valued = plan.truth.shape[0] // world.indices.shape[0]
     n_features = weights.shape[0] // n_valued
+    value, total = record.value, record.total
     total[:] = 0
     for state in range(world.indices.shape[0]):
         for action in range(n_valued):
@@ -124,6 +148,8 @@ def _measure(weights: Array, world: World, plan: Plan, value: Array, total: Arra
                 offset = action * n_features
                 read_rows(weights, offset, world.indices, world.values, state, value[0])
                 _add_square(total, value, 0, plan.truth, row, plan.shares[row])
+    for h in range(total.shape[0]):
+        record.peak[h] = total[h]
 
 
 @compiled
@@ -159,12 +185,12 @@ def _greedy_action(weights: Array, world: World, s: int, n_actions: int, random:
     return chosen
 
 
-@inlined
+@inlined_uncached
 def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, run: int) -> int:
     """One run; returns 0, or the step at which the weights stopped being finite."""
     weights = state.weights
     n_actions = world.outcomes.shape[1]
-    value, total = record.value, record.total
+    total, peak = record.total, record.peak
     follows = world.target.shape[1] > 0
     measures = plan.truth.shape[0] > 0
     keeps_up = measures and plan.is_table
@@ -172,7 +198,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
     n_valued = max(1, plan.truth.shape[0] // world.indices.shape[0])
     n_features = weights.shape[0] // n_valued
     if measures:
-        _measure(weights, world, plan, value, total)
+        _measure(weights, world, plan, record)
     t = episode = since = recorded = length = 0
     score = 0.0
     s = draw(world.start, random)
@@ -209,9 +235,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
             world.ratios[s, action],
             plan.watch,
         )
-        step_size = plan.step_sizes[min(t, plan.step_sizes.shape[0] - 1)]
-        second = plan.second_step_sizes[min(t, plan.second_step_sizes.shape[0] - 1)]
-        finite = step(state, seen, step_size, second) == 0
+        finite = step(state, seen, plan.rates[min(t, plan.rates.shape[0] - 1)]) == 0
         t += 1
         if not finite:
             return t
@@ -230,8 +254,8 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
         progress = episode if plan.counts_episodes else t
         while recorded < plan.record_at.shape[0] and plan.record_at[recorded] == progress:
             since += 1
-            if measures and (not keeps_up or since % 256 == 0):
-                _measure(weights, world, plan, value, total)
+            if measures and (not keeps_up or since % 256 == 0 or _has_lost_digits(total, peak)):
+                _measure(weights, world, plan, record)
             _record(weights, total, plan, record, recorded, run)
             recorded += 1
     record.steps[run] = t
@@ -251,7 +275,7 @@ def simulate_block(
     """
     for run in range(randoms.shape[0]):
         _copy(initial[run if initial.shape[0] > 1 else 0], state.weights)
-        forget(state)
+        start_run(state)
         diverged = _run(state, world, plan, record, randoms[run], run)
         if diverged:
             record.steps[run] = diverged

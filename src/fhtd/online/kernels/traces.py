@@ -4,7 +4,7 @@ The error of horizon h at time t is credited to horizon h+i of the state i steps
 back through the window, `error[h']` holds delta^(h'-i)_t times its trace so far.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fhtd.online.kernels.compiled import (
     Array,
@@ -14,8 +14,9 @@ from fhtd.online.kernels.compiled import (
     one_step_errors,
     read_rows,
 )
+from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.one_step import next_action_values
-from fhtd.online.kernels.transition import Transition, keep_active
+from fhtd.online.kernels.transition import Transition, forget_window, keep_active
 
 
 class Traces(NamedTuple):
@@ -76,10 +77,17 @@ def _add_shifted(weights: Array, row: int, factor: float, error: Array, i: int) 
         target[h] += factor * source[h]
 
 
+@compiled
+def _forget_traces(state: Any) -> None:
+    forget_window(state.cursor)
+
+
+@kernel(Traces, _forget_traces)
 @inlined
-def traces_update(state: Traces, seen: Transition, step_size: float, _second: float) -> float:
+def traces_update(state: Traces, seen: Transition, rates: Array) -> float:
     """w^(h+i) += alpha delta^h rho_t [prod_{j=1..i} lambda d_{h+j} rho_{t-j}] phi_{t-i}."""
     weights, error, decays = state.weights, state.error, state.decays
+    step_size = rates[0]
     window_indices, window_values = state.window_indices, state.window_values
     size = state.window_ratios.shape[0]
     slot = _advance(state.cursor, size)
@@ -136,13 +144,12 @@ def _mark_greedy(state: ControlTraces, seen: Transition, slot: int) -> None:
                     greedy[slot, h] = 0
 
 
+@kernel(ControlTraces, _forget_traces)
 @inlined
-def control_traces_update(
-    state: ControlTraces, seen: Transition, step_size: float, _second: float
-) -> float:
+def control_traces_update(state: ControlTraces, seen: Transition, rates: Array) -> float:
     """As FHTD(lambda), with the trace cut where the action was not greedy for its horizon."""
     weights, decays = state.weights, state.decays
-    error, spare = state.error, state.spare
+    error, spare, step_size = state.error, state.spare, rates[0]
     horizons = error.shape[0]
     size = state.window_actions.shape[0]
     slot = _advance(state.cursor, size)

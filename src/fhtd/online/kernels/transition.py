@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from fhtd.online.kernels.compiled import Array, inlined
+from fhtd.online.kernels.compiled import Array, compiled, inlined
 
 
 class Transition(NamedTuple):
@@ -23,6 +23,12 @@ class Transition(NamedTuple):
     ratio: float
     #: Report weights that stop being finite.
     watch: bool
+
+
+@compiled
+def forget_window(cursor: Array) -> None:
+    """Empty a window of the past; `cursor` has the states in it and the slot of the newest."""
+    cursor[0] = 0
 
 
 @inlined

@@ -1,6 +1,18 @@
-"""The one place that makes environments."""
+"""The one place that makes environments, and the ids under which the paper's problems are found."""
 
 from typing import Any
+
+NAMES = ("Baird", "CheckeredGrid", "RandomGrid", "RandomWalk", "SlipperyMaze")
+IDS = tuple(f"fhtd/{name}-v0" for name in NAMES)
+
+
+def register() -> None:
+    """Register every environment that is not registered yet; none has a time limit."""
+    import gymnasium
+
+    for name, environment in zip(NAMES, IDS, strict=True):
+        if environment not in gymnasium.registry:
+            gymnasium.register(environment, entry_point=f"fhtd.envs.paper:{name}")
 
 
 def make(environment: Any, **options: Any) -> Any:
@@ -16,9 +28,7 @@ def make(environment: Any, **options: Any) -> Any:
     """
     import gymnasium
 
-    import fhtd.envs
-
-    assert fhtd.envs
+    register()
     if isinstance(environment, str) or hasattr(environment, "entry_point"):
         name = getattr(environment, "id", environment)
         try:
