@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import archive, problems
+from fhtd.environments import make
 from fhtd.mdp import FiniteMDP
 
 _DTYPES = {
