@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fhtd.online.simulate import simulate
     from fhtd.weighting import Weighting
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Loaded at first use, so that `import fhtd` costs no compiler and no environment library.
 _HOMES = {
