@@ -85,7 +85,7 @@ def train(
     evaluation_episodes: int = 0,
     epsilon: float = 0.05,
 ) -> Arrays:
-    """Train one agent, without a target network unless told otherwise, and then watch it.
+    """Train one agent, the paper's but for these settings, and then watch it.
 
     The arms' run i share a seed, so that they can be paired.
     """
@@ -101,7 +101,7 @@ def train(
         words = np.random.SeedSequence(seed, spawn_key=(run,)).generate_state(1)
         options = {"max_episode_frames": EPISODE_FRAMES, "on_divergence": "record", **settings}
         kind: Any = ALGORITHMS[algorithm]
-        agent = kind(_environment(), seed=int(words[0]), **options)
+        agent = kind(_environment(), seed=int(words[0]), preset="paper", **options)
     every = max(frames // 10, 500)
     train_in(agent, frames, scratch.folder, log, checkpoint_every=every, saved=scratch.saved)
     frame, horizon = agent.divergence or (-1, -1.0)
