@@ -183,8 +183,8 @@ def _parse_training(kind: Any, preset: str, arguments: list[str]) -> tuple[Any, 
     )
     asked.__doc__ = (
         "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
-        f"These are the settings of {kind.__name__}, preset {preset}; --algorithm NAME and --preset "
-        "NAME with --help show others."
+        f"These are the settings of {kind.__name__}, preset {preset}; --help with --algorithm NAME "
+        "or --preset NAME shows others."
     )
     examples = [
         "fhtd train CartPole-v1",
@@ -235,10 +235,9 @@ def _say_finished(kept: Any, asked: Any, folder: Path) -> None:
     for field in dataclasses.fields(kept):
         was, wanted = getattr(kept, field.name), getattr(asked, field.name)
         # Earlier versions wrote down only some of the settings.
-        same = (
-            kept.all_settings == asked.all_settings if field.name == "settings" else was == wanted
-        )
-        if not same:
+        if field.name == "settings" and kept.all_settings == asked.all_settings:
+            continue
+        if was != wanted:
             raise ValueError(
                 f"{folder} holds a finished run with {field.name} {was!r}, not {wanted!r}: "
                 "give another --out"
