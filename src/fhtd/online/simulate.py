@@ -323,6 +323,7 @@ class _Task:
             value=np.zeros((1, columns + 1), initial.dtype),
             total=np.zeros(columns + 1),
             peak=np.zeros(columns + 1),
+            fresh=np.zeros(columns + 1),
             root=np.zeros(columns),
         )
         simulate = specialised(simulate_block, type(state))

@@ -82,10 +82,11 @@ class Record(NamedTuple):
     returns: Array
     steps: Array
     #: Room to work: one row of values, the mean squared errors, the most that was recorded of each
-    #: since they were last summed afresh, and their roots.
+    #: since it was last summed afresh, such sums, and the roots of the errors.
     value: Array
     total: Array
     peak: Array
+    fresh: Array
     root: Array
 
 
@@ -135,21 +136,25 @@ def _has_lost_digits(total: Array, peak: Array) -> bool:
 
 
 @compiled
-def _measure(weights: Array, world: World, plan: Plan, record: Record) -> None:
-    """total[h] = mean squared error of horizon h over all states (and actions)."""
+def _measure(weights: Array, world: World, plan: Plan, record: Record, all_horizons: bool) -> None:
+    """total[h] = mean squared error of h over all states (and actions), where it has lost digits.
+
+    The others stay to the bit as they are, unless all horizons are to be measured.
+    """
     n_valued = plan.truth.shape[0] // world.indices.shape[0]
     n_features = weights.shape[0] // n_valued
-    value, total = record.value, record.total
-    total[:] = 0
+    value, total, peak, fresh = record.value, record.total, record.peak, record.fresh
+    fresh[:] = 0
     for state in range(world.indices.shape[0]):
         for action in range(n_valued):
             row = state * n_valued + action
             if plan.shares[row] > 0:
                 offset = action * n_features
                 read_rows(weights, offset, world.indices, world.values, state, value[0])
-                _add_square(total, value, 0, plan.truth, row, plan.shares[row])
+                _add_square(fresh, value, 0, plan.truth, row, plan.shares[row])
     for h in range(total.shape[0]):
-        record.peak[h] = total[h]
+        if all_horizons or total[h] < LOST * peak[h]:
+            total[h] = peak[h] = fresh[h]
 
 
 @compiled
@@ -198,7 +203,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
     n_valued = max(1, plan.truth.shape[0] // world.indices.shape[0])
     n_features = weights.shape[0] // n_valued
     if measures:
-        _measure(weights, world, plan, record)
+        _measure(weights, world, plan, record, True)
     t = episode = since = recorded = length = 0
     score = 0.0
     s = draw(world.start, random)
@@ -254,8 +259,10 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
         progress = episode if plan.counts_episodes else t
         while recorded < plan.record_at.shape[0] and plan.record_at[recorded] == progress:
             since += 1
-            if measures and (not keeps_up or since % 256 == 0 or _has_lost_digits(total, peak)):
-                _measure(weights, world, plan, record)
+            if measures:
+                afresh = not keeps_up or since % 256 == 0
+                if afresh or _has_lost_digits(total, peak):
+                    _measure(weights, world, plan, record, afresh)
             _record(weights, total, plan, record, recorded, run)
             recorded += 1
     record.steps[run] = t
