@@ -16,8 +16,8 @@ from fhtd.online.kernels.dispatch import start_run, step
 from fhtd.online.kernels.random import draw, uniform
 from fhtd.online.kernels.transition import Transition
 
-#: A mean squared error is summed afresh when it has fallen below this fraction of what it was: of
-#: the 16 digits that the subtractions leave, half of those that are left of a root are still right.
+#: A mean squared error that is kept up to date is summed afresh when it has fallen below this
+#: fraction of what it was; ten of its digits are then still right.
 LOST = 1e-6
 
 
@@ -81,11 +81,11 @@ class Record(NamedTuple):
     lengths: Array
     returns: Array
     steps: Array
-    #: Room to work: one row of values, the mean squared errors, the most that was recorded of each
-    #: since it was last summed afresh, such sums, and the roots of the errors.
+    #: Room to work: one row of values, the mean squared errors, what each may fall to until it is
+    #: summed afresh, such sums, and the roots of the errors.
     value: Array
     total: Array
-    peak: Array
+    floor: Array
     fresh: Array
     root: Array
 
@@ -125,14 +125,17 @@ def _add_square(total: Array, values: Array, i: int, truth: Array, row: int, sha
         total[h] += share * (gap.real * gap.real + gap.imag * gap.imag)
 
 
-@compiled
-def _has_lost_digits(total: Array, peak: Array) -> bool:
+@inlined
+def _has_lost_digits(total: Array, floor: Array, follow: bool) -> bool:
     """Whether a sum kept up to date is so much less than it was that rounding errors show."""
-    lost = False
+    if follow:
+        for h in range(1, total.shape[0]):
+            floor[h] = max(floor[h], LOST * total[h])
+    # Counting is vectorised; leaving the loop at the first would not be.
+    lost = 0
     for h in range(1, total.shape[0]):
-        peak[h] = max(peak[h], total[h])
-        lost |= total[h] < LOST * peak[h]
-    return lost
+        lost += 1 if total[h] < floor[h] else 0
+    return lost > 0
 
 
 @compiled
@@ -143,7 +146,7 @@ def _measure(weights: Array, world: World, plan: Plan, record: Record, all_horiz
     """
     n_valued = plan.truth.shape[0] // world.indices.shape[0]
     n_features = weights.shape[0] // n_valued
-    value, total, peak, fresh = record.value, record.total, record.peak, record.fresh
+    value, total, floor, fresh = record.value, record.total, record.floor, record.fresh
     fresh[:] = 0
     for state in range(world.indices.shape[0]):
         for action in range(n_valued):
@@ -153,8 +156,9 @@ def _measure(weights: Array, world: World, plan: Plan, record: Record, all_horiz
                 read_rows(weights, offset, world.indices, world.values, state, value[0])
                 _add_square(fresh, value, 0, plan.truth, row, plan.shares[row])
     for h in range(total.shape[0]):
-        if all_horizons or total[h] < LOST * peak[h]:
-            total[h] = peak[h] = fresh[h]
+        if all_horizons or total[h] < floor[h]:
+            total[h] = fresh[h]
+            floor[h] = LOST * fresh[h]
 
 
 @compiled
@@ -195,7 +199,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
     """One run; returns 0, or the step at which the weights stopped being finite."""
     weights = state.weights
     n_actions = world.outcomes.shape[1]
-    total, peak = record.total, record.peak
+    total, floor = record.total, record.floor
     follows = world.target.shape[1] > 0
     measures = plan.truth.shape[0] > 0
     keeps_up = measures and plan.is_table
@@ -261,7 +265,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
             since += 1
             if measures:
                 afresh = not keeps_up or since % 256 == 0
-                if afresh or _has_lost_digits(total, peak):
+                if afresh or _has_lost_digits(total, floor, since % 16 == 0):
                     _measure(weights, world, plan, record, afresh)
             _record(weights, total, plan, record, recorded, run)
             recorded += 1
