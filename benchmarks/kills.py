@@ -16,10 +16,19 @@ from pathlib import Path
 
 FILES = ("agent.npz", "episodes.csv", "progress.csv")
 SETTINGS = {"horizon": 8, "hidden": (16,), "learning_starts": 50, "epsilon_frames": 500}
+#: What a checkpoint has to hold beside.
+CASES = {
+    "one environment": {},
+    "three environments": {"n_envs": 3},
+    "n-step": {"n_step": 4, "max_episode_frames": 60},
+    "n-step, two environments": {"n_step": 2, "n_envs": 2},
+    "target network, double": {"target_update_interval": 50, "double": True},
+    "window": {"deepen_every": 100, "layer_norm": True, "normalise": True},
+}
 CHECKPOINT_EVERY, LOG_EVERY = 200, 5
 
 
-def live(folder: Path, frames: int) -> None:
+def live(folder: Path, frames: int, case: str) -> None:
     """Start the run, or resume it, and train to the end."""
     from fhtd.deep import run as training
     from fhtd.deep import use_one_thread
@@ -29,14 +38,22 @@ def live(folder: Path, frames: int) -> None:
         run = training.resume(folder)
     else:
         request = training.Request(
-            "CartPole-v1", "dfhq", frames, 3, SETTINGS, {}, CHECKPOINT_EVERY, LOG_EVERY
+            "CartPole-v1",
+            "dfhq",
+            frames,
+            3,
+            SETTINGS | CASES[case],
+            {},
+            CHECKPOINT_EVERY,
+            LOG_EVERY,
         )
         run = training.start(request, folder)
     run.train()
 
 
-def command(folder: Path, frames: int) -> list[str]:
-    return [sys.executable, __file__, "--live", str(folder), "--frames", str(frames)]
+def command(folder: Path, frames: int, case: str) -> list[str]:
+    live = ["--live", str(folder), "--frames", str(frames), "--case", case]
+    return [sys.executable, __file__, *live]
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -49,13 +66,13 @@ def rows(folder: Path) -> int:
 
 
 def killed_until_done(
-    folder: Path, frames: int, alone: float, chance: random.Random, kills: int
+    folder: Path, frames: int, case: str, alone: float, chance: random.Random, kills: int
 ) -> tuple[int, int]:
     """Live through the run, killed at most so often: kills, and those after new episodes."""
     done = moved = 0
     while not (folder / "agent.npz").exists():
         before = rows(folder)
-        process = subprocess.Popen(command(folder, frames))
+        process = subprocess.Popen(command(folder, frames, case))
         # From before the first frame to long after it; some while a file is written.
         limit = chance.uniform(0.1, 0.7) * alone if done < kills else None
         try:
@@ -73,33 +90,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--live", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--frames", type=int, default=20_000)
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--case", choices=CASES, help="one case alone")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.live:
-        live(options.live, options.frames)
+        live(options.live, options.frames, options.case)
         return
     chance = random.Random(options.seed)
+    cases = [options.case] if options.case else list(CASES)
+    found = [kill(case, options.frames, -(-options.kills // len(cases)), chance) for case in cases]
+    kills, moved, runs = (sum(column) for column in zip(*found, strict=True))
+    print(f"{kills} kills in {runs} runs, {moved} of them after new episodes: the same bytes")
+
+
+def kill(case: str, frames: int, wanted: int, chance: random.Random) -> tuple[int, int, int]:
+    """Kills of one case, those after new episodes, and runs; any other byte ends it all."""
     kills = moved = runs = 0
     with tempfile.TemporaryDirectory() as place:
         whole = Path(place, "whole")
         begun = time.perf_counter()
-        subprocess.run(command(whole, options.frames), check=True)
+        subprocess.run(command(whole, frames, case), check=True)
         alone = time.perf_counter() - begun
-        print(f"left alone: {options.frames} frames, {rows(whole) - 1} episodes in {alone:.0f} s")
+        print(f"{case}: {frames} frames, {rows(whole) - 1} episodes in {alone:.0f} s if left alone")
         # A run may finish before it was killed often enough; then another one is.
-        while kills < options.kills:
+        while kills < wanted:
             folder = Path(place, str(runs))
-            left = options.kills - kills
-            more, after = killed_until_done(folder, options.frames, alone, chance, left)
+            more, after = killed_until_done(folder, frames, case, alone, chance, wanted - kills)
             kills, moved, runs = kills + more, moved + after, runs + 1
             wrong = [n for n in FILES if digests(folder)[n] != digests(whole)[n]]
-            print(
-                f"run {runs}: {more} kills, {', '.join(wrong) or 'nothing'} different", flush=True
-            )
+            print(f"  run {runs}: {more} kills, {', '.join(wrong) or 'nothing'} different")
+            sys.stdout.flush()
             if wrong:
                 raise SystemExit("a killed run did not end as the one that was left alone")
-    print(f"{kills} kills in {runs} runs, {moved} of them after new episodes: the same bytes")
+    return kills, moved, runs
 
 
 if __name__ == "__main__":

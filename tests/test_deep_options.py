@@ -1,6 +1,7 @@
 """Every setting of a deep agent does what its sentence says: known effects, all else equal."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scripted import Scripted, with_values
 jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
 
-from fhtd.deep import DFHQ, DQN, Settings  # noqa: E402
+from fhtd.deep import DFHQ, DQN, DFHQSettings  # noqa: E402
 from fhtd.errors import DivergenceError  # noqa: E402
 
 #: No hidden layers, learning from the first frame.
@@ -45,10 +46,10 @@ def first_targets(agent):
 
 
 def test_every_setting_is_tested_here():
-    """A new setting needs a test in this file, or a word in this list."""
-    with open(__file__) as file:
-        text = file.read()
-    for field in fields(Settings):
+    """A new setting needs a test in this file, or among those of windows and networks."""
+    here = Path(__file__)
+    text = here.read_text() + here.with_name("test_deep_windows.py").read_text()
+    for field in fields(DFHQSettings):
         assert f"{field.name}=" in text or f'"{field.name}":' in text, field.name
 
 

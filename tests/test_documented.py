@@ -27,7 +27,10 @@ Case = tuple[str, Any]
 
 
 def functions_of(name: str, kind: type) -> Iterator[Case]:
-    """A class and its public methods, inherited ones too; not those of Python's own classes."""
+    """A class and its public methods, inherited ones too; not those of Python's own classes.
+
+    A method that replaces one of a base may leave the arguments to what is said there.
+    """
     yield name, kind
     for attribute in dir(kind):
         if attribute.startswith("_"):
@@ -36,7 +39,22 @@ def functions_of(name: str, kind: type) -> Iterator[Case]:
         if isinstance(member, staticmethod | classmethod):
             member = member.__func__
         if inspect.isfunction(member) and member.__module__.startswith("fhtd"):
-            yield f"{name}.{attribute}", member
+            yield f"{name}.{attribute}", first_described(kind, attribute, member)
+
+
+def first_described(kind: type, attribute: str, member: Any) -> Any:
+    """The method, or that of a base with the same arguments where only that one describes them."""
+    for base in kind.__mro__:
+        found = vars(base).get(attribute)
+        found = getattr(found, "__func__", found)
+        if (
+            inspect.isfunction(found)
+            and list(inspect.signature(found).parameters)
+            == list(inspect.signature(member).parameters)
+            and "Args:" in (found.__doc__ or "")
+        ):
+            return found
+    return member
 
 
 def cases() -> Iterator[Case]:
@@ -66,8 +84,11 @@ def described(documentation: str | None) -> set[str]:
 
 def fields_described(kind: type) -> set[str]:
     """Fields of a dataclass that have a comment above or a string below."""
-    lines = inspect.getsource(kind).splitlines()
     found = set()
+    for base in kind.__mro__[1:]:
+        if dataclasses.is_dataclass(base):
+            found |= fields_described(base)
+    lines = inspect.getsource(kind).splitlines()
     for i, line in enumerate(lines):
         field = re.match(r"    (\w+): ", line)
         above = lines[i - 1].strip() if i else ""

@@ -426,3 +426,7 @@ class Agent(Generic[S]):
         last, count = self.horizons[-1], len(self.horizons)
         what = "infinite horizon" if np.isinf(last) else f"{count} horizons to {last:g}"
         return f"{type(self).__name__}({what}, {self.frames} frames, {self.settings})"
+
+
+# Its subclasses are described as they are defined.
+describing.describe(Agent)

@@ -28,6 +28,7 @@ class Backup:
     horizons: npt.NDArray[np.float64]
     #: [m, k, j]: weight of the reward k+1 steps ahead.
     rewards: npt.NDArray[Any]
+    #: [m, j]: weight of the output that is bootstrapped from.
     bootstraps: npt.NDArray[Any]
     #: 0 for nothing, else the number j of the output.
     sources: npt.NDArray[np.int64]
@@ -50,7 +51,11 @@ class Backup:
     ) -> "Backup":
         """Horizon h bootstraps from h - n, which must be learned too unless h <= n.
 
-        Without `horizons`, those that the final one needs: H, H - n, ..., as in n-step FHTD.
+        Args:
+            weighting: Of future rewards.
+            n: Rewards summed before bootstrapping.
+            horizons: Those to learn; default: those that the final one needs, H, H - n, ..., as in
+                n-step FHTD.
         """
         n = checks.integer("n_step", n, 1, weighting.horizon)
         chosen = closed_horizons(weighting.horizon, n, horizons)
@@ -76,7 +81,12 @@ class Backup:
 
     @classmethod
     def infinite_horizon(cls, discount: float, n: int = 1) -> "Backup":
-        """One output that bootstraps from itself: n-step Q-learning."""
+        """One output that bootstraps from itself: n-step Q-learning.
+
+        Args:
+            discount: Discount rate gamma.
+            n: Rewards summed before bootstrapping.
+        """
         n = checks.integer("n_step", n, 1)
         discount = checks.real("discount", discount, 0)
         _check_size(n, 1)
@@ -96,6 +106,9 @@ class Backup:
 
         Every output must point at the one before it, and the weighting be the same for all
         horizons, so that the window is at home over any base.
+
+        Args:
+            weighting: That the backup was made of.
         """
         if not weighting.is_constant:
             raise ValueError(
@@ -114,8 +127,12 @@ class Backup:
     def targets(self, batch: Any, next_values: Any, base: Any = None) -> tuple[Any, Any]:
         """(batch, outputs) targets of (batch, outputs) next values, and which of them are known.
 
-        Rewards after a termination are 0; NumPy or JAX arrays. `base` is U_0, (batch, 1), where it
-        is not 0.
+        Rewards after a termination are 0; NumPy or JAX arrays.
+
+        Args:
+            batch: Transitions.
+            next_values: U_j of the state that each transition ends in.
+            base: U_0, (batch, 1), where it is not 0.
         """
         continues = (1.0 - batch.terminated)[:, None]
         padded = _prepend(base, next_values)

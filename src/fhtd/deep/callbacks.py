@@ -18,7 +18,11 @@ Callback = Callable[[Any, dict[str, float]], bool | None]
 
 
 def together(*callbacks: Callback) -> Callback:
-    """All of them in turn; training ends if any asks for it."""
+    """All of them in turn; training ends if any asks for it.
+
+    Args:
+        callbacks: Functions of (agent, episode).
+    """
 
     def call(agent: Any, episode: dict[str, float]) -> bool:
         answers = [callback(agent, episode) for callback in callbacks]
@@ -42,7 +46,12 @@ class _Every:
 
 
 class Checkpoint:
-    """Save the agent to `path` at the first episode end after every so many frames."""
+    """Save the agent at the first episode end after every so many frames.
+
+    Args:
+        path: Of the file; the one before is kept beside it.
+        every: Frames between checkpoints.
+    """
 
     def __init__(self, path: str | PathLike[str], every: int = 10_000) -> None:
         self.path = Path(path)
@@ -57,7 +66,12 @@ class Checkpoint:
 class Evaluation:
     """Evaluate every so many frames; `history` lists (frame, mean return).
 
-    Keeps the best agent so far at `best_path`, where given.
+    Args:
+        every: Frames between evaluations.
+        episodes: How many to act in.
+        epsilon: Probability of a random action.
+        environment: Where to act; default: a new one like the training environment.
+        best_path: Where to keep the best agent so far, if anywhere.
     """
 
     def __init__(
@@ -91,7 +105,12 @@ class Evaluation:
 
 
 class StopAtReturn:
-    """End training once the mean return of the last `window` episodes reaches `threshold`."""
+    """End training once the mean return of the last episodes is good enough.
+
+    Args:
+        threshold: The mean return to reach.
+        window: Of how many episodes.
+    """
 
     def __init__(self, threshold: float, window: int = 100) -> None:
         self.threshold = checks.real("threshold", threshold)

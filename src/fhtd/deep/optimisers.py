@@ -16,7 +16,8 @@ def build(
     chosen = {
         # PyTorch: decay 0.99, epsilon 1e-8 added to the root.
         "rmsprop-torch": lambda: _rmsprop(0.99, 1e-8, outside=True, centred=False),
-        # TensorFlow: decay 0.9, epsilon 1e-10 within the root.
+        # TensorFlow 1 as it was used in 2019, but for its accumulator, which began at 1: decay 0.9,
+        # epsilon 1e-10 within the root.
         "rmsprop-tensorflow": lambda: _rmsprop(0.9, 1e-10, outside=False, centred=False),
         # The DQN papers: centred, decay 0.95, epsilon 0.01 within the root.
         "rmsprop-centred": lambda: _rmsprop(0.95, 0.01, outside=False, centred=True),

@@ -158,7 +158,11 @@ class QSettings(ReplaySettings):
         checks.integer("epsilon_frames", self.epsilon_frames, 1, _MOST_FRAMES)
 
     def epsilon(self, frame: int) -> float:
-        """Probability of a random action after so many frames."""
+        """Probability of a random action.
+
+        Args:
+            frame: Frames so far.
+        """
         share = min(frame / self.epsilon_frames, 1.0)
         return self.epsilon_initial + share * (self.epsilon_final - self.epsilon_initial)
 

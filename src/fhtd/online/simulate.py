@@ -322,7 +322,8 @@ class _Task:
             steps=np.zeros(size, np.int64),
             value=np.zeros((1, columns + 1), initial.dtype),
             total=np.zeros(columns + 1),
-            peak=np.zeros(columns + 1),
+            floor=np.zeros(columns + 1),
+            fresh=np.zeros(columns + 1),
             root=np.zeros(columns),
         )
         simulate = specialised(simulate_block, type(state))

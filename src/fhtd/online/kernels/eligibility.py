@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from fhtd.online.kernels.compiled import Array, compiled, inlined, read_column
+from fhtd.online.kernels.compiled import Array, inlined, read_column
 from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.transition import Transition
 
@@ -19,7 +19,7 @@ class Eligibility(NamedTuple):
     follow_on: Array
 
 
-@compiled
+@inlined
 def _forget_trace(state: Eligibility) -> None:
     state.trace[:] = 0
     state.follow_on[:] = 0

@@ -16,8 +16,8 @@ from fhtd.online.kernels.dispatch import start_run, step
 from fhtd.online.kernels.random import draw, uniform
 from fhtd.online.kernels.transition import Transition
 
-#: A mean squared error is summed afresh when it has fallen below this fraction of what it was: of
-#: the 16 digits that the subtractions leave, half of those that are left of a root are still right.
+#: A mean squared error that is kept up to date is summed afresh when it has fallen below this
+#: fraction of what it was; ten of its digits are then still right.
 LOST = 1e-6
 
 
@@ -81,11 +81,12 @@ class Record(NamedTuple):
     lengths: Array
     returns: Array
     steps: Array
-    #: Room to work: one row of values, the mean squared errors, the most that was recorded of each
-    #: since they were last summed afresh, and their roots.
+    #: Room to work: one row of values, the mean squared errors, what each may fall to until it is
+    #: summed afresh, such sums, and the roots of the errors.
     value: Array
     total: Array
-    peak: Array
+    floor: Array
+    fresh: Array
     root: Array
 
 
@@ -124,32 +125,40 @@ def _add_square(total: Array, values: Array, i: int, truth: Array, row: int, sha
         total[h] += share * (gap.real * gap.real + gap.imag * gap.imag)
 
 
-@compiled
-def _has_lost_digits(total: Array, peak: Array) -> bool:
+@inlined
+def _has_lost_digits(total: Array, floor: Array, follow: bool) -> bool:
     """Whether a sum kept up to date is so much less than it was that rounding errors show."""
-    lost = False
+    if follow:
+        for h in range(1, total.shape[0]):
+            floor[h] = max(floor[h], LOST * total[h])
+    # Counting is vectorised; leaving the loop at the first would not be.
+    lost = 0
     for h in range(1, total.shape[0]):
-        peak[h] = max(peak[h], total[h])
-        lost |= total[h] < LOST * peak[h]
-    return lost
+        lost += 1 if total[h] < floor[h] else 0
+    return lost > 0
 
 
 @compiled
-def _measure(weights: Array, world: World, plan: Plan, record: Record) -> None:
-    """total[h] = mean squared error of horizon h over all states (and actions)."""
+def _measure(weights: Array, world: World, plan: Plan, record: Record, all_horizons: bool) -> None:
+    """total[h] = mean squared error of h over all states (and actions), where it has lost digits.
+
+    The others stay to the bit as they are, unless all horizons are to be measured.
+    """
     n_valued = plan.truth.shape[0] // world.indices.shape[0]
     n_features = weights.shape[0] // n_valued
-    value, total = record.value, record.total
-    total[:] = 0
+    value, total, floor, fresh = record.value, record.total, record.floor, record.fresh
+    fresh[:] = 0
     for state in range(world.indices.shape[0]):
         for action in range(n_valued):
             row = state * n_valued + action
             if plan.shares[row] > 0:
                 offset = action * n_features
                 read_rows(weights, offset, world.indices, world.values, state, value[0])
-                _add_square(total, value, 0, plan.truth, row, plan.shares[row])
+                _add_square(fresh, value, 0, plan.truth, row, plan.shares[row])
     for h in range(total.shape[0]):
-        record.peak[h] = total[h]
+        if all_horizons or total[h] < floor[h]:
+            total[h] = fresh[h]
+            floor[h] = LOST * fresh[h]
 
 
 @compiled
@@ -190,7 +199,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
     """One run; returns 0, or the step at which the weights stopped being finite."""
     weights = state.weights
     n_actions = world.outcomes.shape[1]
-    total, peak = record.total, record.peak
+    total, floor = record.total, record.floor
     follows = world.target.shape[1] > 0
     measures = plan.truth.shape[0] > 0
     keeps_up = measures and plan.is_table
@@ -198,7 +207,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
     n_valued = max(1, plan.truth.shape[0] // world.indices.shape[0])
     n_features = weights.shape[0] // n_valued
     if measures:
-        _measure(weights, world, plan, record)
+        _measure(weights, world, plan, record, True)
     t = episode = since = recorded = length = 0
     score = 0.0
     s = draw(world.start, random)
@@ -254,8 +263,10 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
         progress = episode if plan.counts_episodes else t
         while recorded < plan.record_at.shape[0] and plan.record_at[recorded] == progress:
             since += 1
-            if measures and (not keeps_up or since % 256 == 0 or _has_lost_digits(total, peak)):
-                _measure(weights, world, plan, record)
+            if measures:
+                afresh = not keeps_up or since % 256 == 0
+                if afresh or _has_lost_digits(total, floor, since % 16 == 0):
+                    _measure(weights, world, plan, record, afresh)
             _record(weights, total, plan, record, recorded, run)
             recorded += 1
     record.steps[run] = t
