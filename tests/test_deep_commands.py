@@ -10,7 +10,7 @@ pytest.importorskip("equinox")
 from fhtd.commands.main import main
 
 SMALL = ["--hidden", "8", "--learning-starts", "50", "--checkpoint-every", "100"]
-CARTPOLE = ["CartPole-v1", "--frames", "300", "--horizon", "4", *SMALL]
+CARTPOLE = ["CartPole-v1", "--preset", "paper", "--frames", "300", "--horizon", "4", *SMALL]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -23,7 +23,7 @@ def test_from_training_to_a_picture(tmp_path: Path, capsys: pytest.CaptureFixtur
     folder = tmp_path / "run"
     code, out, err = run(capsys, "train", *CARTPOLE, "--out", folder)
     assert (code, err) == (0, "")
-    assert out.startswith("preset default\ntrained 300 frames, ")
+    assert out.startswith("preset paper\ntrained 300 frames, ")
     before = (folder / "agent.npz").read_bytes()
     code, out, err = run(capsys, "train", *CARTPOLE, "--out", folder)
     assert (code, err) == (0, "")
@@ -69,13 +69,13 @@ def test_options_of_the_environment_reach_it(
 def test_a_divergence_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wild = [*CARTPOLE, "--learning-rate", "1e20", "--divergence-limit", "1e6"]
     code, out, err = run(capsys, "train", *wild, "--out", tmp_path / "stops")
-    assert (code, out) == (2, "preset default\n")
+    assert (code, out) == (2, "preset paper\n")
     (line,) = err.splitlines()
     assert "diverged" in line
     recorded = [*wild, "--on-divergence", "record", "--out", tmp_path / "goes-on"]
     code, out, err = run(capsys, "train", *recorded)
     assert (code, err) == (0, "")
-    assert out.startswith("preset default\ndiverged: the loss of horizon ")
+    assert out.startswith("preset paper\ndiverged: the loss of horizon ")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_mistakes_are_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = run(capsys, *arguments.split())
-    assert (code, out) == (2, "preset default\n")
+    assert (code, out) == (2, "")
     (line,) = err.splitlines()
     assert line.startswith("fhtd")
     assert says in line

@@ -250,7 +250,7 @@ def test_actions_that_cannot_be_listed_are_named():
         DFHQ(world, preset="paper")
 
 
-TRAIN = ("train", "CartPole-v1", "--horizon", 4, "--hidden", 8)
+TRAIN = ("train", "CartPole-v1", "--preset", "paper", "--horizon", 4, "--hidden", 8)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -157,7 +157,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("runs") / "cartpole"
-    options = "--frames 60 --horizon 5 --hidden 4 --learning-starts 50 --replay-size 100"
+    options = (
+        "--preset paper --frames 60 --horizon 5 --hidden 4 --learning-starts 50 --replay-size 100"
+    )
     assert main(["train", "CartPole-v1", *options.split(), "--out", str(path)]) == 0
     return path
 
