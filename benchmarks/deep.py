@@ -41,7 +41,7 @@ def measure(case: str) -> dict[str, float]:
     from fhtd.deep import DFHQ, DQN, use_one_thread
 
     use_one_thread()
-    settings = {"learning_starts": 1000, "max_episode_frames": 5000}
+    settings = {"learning_starts": 1000, "max_episode_frames": 5000, "preset": "paper"}
     if case == "dqn":
         agent = DQN("LunarLander-v3", seed=0, **settings)
     else:

@@ -48,7 +48,12 @@ def products(outputs: int) -> Callable[[], None]:
 
 def updates(horizon: int) -> Callable[[], None]:
     """One frame's compiled call of an agent; horizon 0 is DQN."""
-    settings = {"learning_starts": 100, "hidden": (WIDTH, WIDTH), "batch_size": BATCH}
+    settings = {
+        "preset": "paper",
+        "learning_starts": 100,
+        "hidden": (WIDTH, WIDTH),
+        "batch_size": BATCH,
+    }
     agent = (
         DFHQ("LunarLander-v3", horizon=horizon, seed=0, **settings)
         if horizon

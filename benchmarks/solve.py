@@ -36,6 +36,7 @@ def solve_cartpole(seed: int) -> dict[str, float]:
         epsilon_frames=5000,
         epsilon_final=0.05,
         seed=seed,
+        preset="paper",
     )
     check = Evaluation(every=5000, episodes=20)
 
@@ -70,6 +71,7 @@ def solve_maze(seed: int) -> dict[str, float]:
         # The long horizons agree on what is best; their mean is less noisy than the last of them.
         acting=32,
         seed=seed,
+        preset="paper",
     )
     agent.learn(60_000)
     greedy = [agent.predict(s, deterministic=True)[0] for s in range(mdp.n_states)]

@@ -23,6 +23,7 @@ def microseconds(arm: Arm) -> float:
         "target_update_interval": arm.target_interval,
         "learning_starts": 100,
         "seed": 0,
+        "preset": "paper",
     }
     agent = (
         DQN("LunarLander-v3", **settings)

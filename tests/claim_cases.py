@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fhtd.experiments import deepening as windows
 from fhtd.experiments import find
 from fhtd.experiments.complexity import backups
 from fhtd.experiments.lander_sweep import arms as sweep_arms
@@ -517,6 +518,86 @@ VALUES_UNCLEAR: dict[str, list[Change]] = {
 }
 
 
+def deepening() -> Arrays:
+    """The default window lands, the others less well."""
+    experiment = find("deepening")
+    names = [*windows.grid(experiment.config()), windows.PLAIN]
+    data: Arrays = {"LunarLander-v3.frame": np.arange(1_000, 101_000, 1_000)}
+    for name in names:
+        height = 220.0 if name == windows.name_of(*windows.CHOSEN) else 100.0
+        data[f"LunarLander-v3.{name}.curves"] = height + 5 * SPREAD[:, None] * np.ones(100)
+    return data
+
+
+def of_window(name: str) -> str:
+    return f"LunarLander-v3.{name}.curves"
+
+
+#: In doubt with any other, and paired with none.
+FORTH_AND_BACK = 200 * np.array([1, -1] * (RUNS // 2))[:, None]
+DEEPENING_FAILS: dict[str, list[Change]] = {
+    "several-horizons": [shift(of_window(f"K1-T{t}"), 200.0) for t in (100, 400, 1600)],
+    "layer-norm": [shift(of_window(windows.PLAIN), 200.0)],
+    "not-too-slowly": [shift(of_window("K8-T1600"), 200.0)],
+    "lands": [put(of_window("K8-T400"), 190.0, (slice(None), slice(80, None)))],
+}
+DEEPENING_UNCLEAR: dict[str, list[Change]] = {
+    "several-horizons": [shift(of_window("K1-T400"), 100.0 + FORTH_AND_BACK)],
+    "layer-norm": [shift(of_window(windows.PLAIN), FORTH_AND_BACK)],
+    "not-too-slowly": [shift(of_window("K8-T1600"), FORTH_AND_BACK)],
+    "lands": [shift(of_window("K8-T400"), -20.0)],
+}
+
+#: A poor and a good mean return in each environment.
+WORLDS = {
+    "LunarLander-v3": (50.0, 220.0),
+    "CartPole-v1": (150.0, 400.0),
+    "Acrobot-v1": (-200.0, -95.0),
+    "MountainCar-v0": (-180.0, -120.0),
+}
+PEERS = ("dqn", "paper", "sb3:dqn", "sb3-contrib:qrdqn")
+
+
+def peers() -> Arrays:
+    """The default agent near the best in every environment, the others far below."""
+    data: Arrays = {}
+    little = np.linspace(-1, 1, 10)[:, None] * np.ones(100)
+    for world, (poor, good) in WORLDS.items():
+        data[f"{world}.frame"] = np.arange(1_000, 101_000, 1_000)
+        for arm in ("dfhq", *PEERS):
+            data[f"{world}.{arm}.curves"] = (good if arm == "dfhq" else poor) + little
+    return data
+
+
+def in_all(arm: str, share: float, scatter: float = 0.0) -> Change:
+    """Move an arm from poor to good by a share, and its runs apart by another, everywhere."""
+
+    def change(data: Arrays) -> None:
+        for world, (poor, good) in WORLDS.items():
+            curves = data[f"{world}.{arm}.curves"]
+            apart = np.linspace(-scatter, scatter, len(curves))[:, None]
+            data[f"{world}.{arm}.curves"] = curves + (good - poor) * (share + apart)
+
+    return change
+
+
+PEERS_FAIL: dict[str, list[Change]] = {
+    **{
+        f"above-{peer.replace(':', '-')}": [in_all(peer, 1.5), in_all("dfhq", -1.5)]
+        for peer in PEERS
+    },
+    "nowhere-below-sb3": [shift("Acrobot-v1.sb3:dqn.curves", 200.0)],
+    "lands-soon": [put("LunarLander-v3.dfhq.curves", 190.0, (slice(2), slice(50)))],
+    "lands-at-the-end": [put("LunarLander-v3.dfhq.curves", 190.0, (slice(None), slice(80, None)))],
+}
+PEERS_UNCLEAR: dict[str, list[Change]] = {
+    **{f"above-{peer.replace(':', '-')}": [in_all(peer, 1.0, 1.0)] for peer in PEERS},
+    "nowhere-below-sb3": [in_all("sb3:dqn", 0.9, 2.0)],
+    "lands-soon": [both(*[fewer(f"LunarLander-v3.{arm}.curves", 9) for arm in ("dfhq", *PEERS)])],
+    "lands-at-the-end": [shift("LunarLander-v3.dfhq.curves", -20.0)],
+}
+
+
 HOLDING: dict[str, Callable[[], Arrays]] = {
     "baird": baird,
     "slippery-maze": maze,
@@ -530,6 +611,8 @@ HOLDING: dict[str, Callable[[], Arrays]] = {
     "lander-sweep": sweep,
     "lander-conventions": conventions,
     "deep-values": deep_values,
+    "deepening": deepening,
+    "peers": peers,
 }
 FAILING = {
     "baird": BAIRD_FAILS,
@@ -544,6 +627,8 @@ FAILING = {
     "lander-sweep": SWEEP_FAILS,
     "lander-conventions": CONVENTIONS_FAIL,
     "deep-values": VALUES_FAIL,
+    "deepening": DEEPENING_FAILS,
+    "peers": PEERS_FAIL,
 }
 UNCLEAR = {
     "baird": BAIRD_UNCLEAR,
@@ -558,6 +643,8 @@ UNCLEAR = {
     "lander-sweep": SWEEP_UNCLEAR,
     "lander-conventions": CONVENTIONS_UNCLEAR,
     "deep-values": VALUES_UNCLEAR,
+    "deepening": DEEPENING_UNCLEAR,
+    "peers": PEERS_UNCLEAR,
 }
 #: Claims that are exact.
 DECIDED = {

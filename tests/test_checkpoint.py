@@ -239,6 +239,6 @@ def test_a_given_environment_replaces_the_saved_id(tmp_path):
 
 
 def test_networks_that_memory_cannot_hold_are_refused_before_they_are_made():
-    agent = DFHQ("CartPole-v1", hidden=(10**7, 10**7))
+    agent = DFHQ("CartPole-v1", preset="paper", hidden=(10**7, 10**7))
     with pytest.raises(ValueError, match="GiB are free"):
         agent.values(OBSERVATION)

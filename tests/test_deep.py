@@ -96,7 +96,7 @@ def test_without_hidden_layers_it_is_linear_fhq():
     n_states, horizon, step_size = 4, 5, 0.1
     env = FiniteMDPEnv(problems.random_walk(n_states - 1 if n_states % 2 else 3).mdp)
     n_states = env.observation_space.n
-    agent = DFHQ(env, horizon=horizon, discount=0.9, hidden=(), seed=0)
+    agent = DFHQ(env, preset="paper", horizon=horizon, discount=0.9, hidden=(), seed=0)
     features = Features.from_matrix(np.hstack([np.eye(n_states), np.ones((n_states, 1))]))
     weighting = Weighting.exponential(horizon, 0.9)
     weight, bias = agent.state.parameters
@@ -137,6 +137,7 @@ def test_values_converge_to_the_oracle_for_every_horizon(unshared):
     horizon = 6
     agent = DFHQ(
         FiniteMDPEnv(mdp),
+        preset="paper",
         horizon=horizon,
         discount=1.0,
         hidden=(32,),
@@ -161,6 +162,7 @@ def test_termination_and_truncation_differ_as_they_must(terminates, expected):
     """Episodes of one step with reward 1: ended they are worth 1, cut they are worth h."""
     agent = DFHQ(
         Scripted(terminates=terminates),
+        preset="paper",
         horizon=4,
         discount=1.0,
         hidden=(),
@@ -174,13 +176,17 @@ def test_termination_and_truncation_differ_as_they_must(terminates, expected):
 
 
 def test_an_n_step_window_never_reaches_across_a_boundary():
-    agent = DFHQ(Scripted(length=2, terminates=False), horizon=3, n_step=3, seed=0, **SMALL)
+    agent = DFHQ(
+        Scripted(length=2, terminates=False), preset="paper", horizon=3, n_step=3, seed=0, **SMALL
+    )
     agent.learn(30)
     fields = agent.experience.fields
     assert fields.rewards[:2].tolist() == [[1, 1, 0], [1, 0, 0]]
     assert fields.lengths[:2].tolist() == [2, 1]
     assert not fields.terminated.any()
-    agent = DFHQ(Scripted(length=2, terminates=True), horizon=3, n_step=3, seed=0, **SMALL)
+    agent = DFHQ(
+        Scripted(length=2, terminates=True), preset="paper", horizon=3, n_step=3, seed=0, **SMALL
+    )
     agent.learn(30)
     fields = agent.experience.fields
     assert fields.rewards[:2].tolist() == [[1, 1, 0], [1, 0, 0]]
@@ -202,6 +208,7 @@ def test_gradients_ignore_what_is_not_known():
     """Episodes of one step, cut: two-step horizons 2 and 4 need 1 and 3, which are missing."""
     agent = DFHQ(
         Scripted(terminates=False),
+        preset="paper",
         horizon=4,
         n_step=2,
         discount=1.0,
@@ -217,6 +224,7 @@ def test_gradients_ignore_what_is_not_known():
     np.testing.assert_array_equal(before, after)
     full = DFHQ(
         Scripted(terminates=False),
+        preset="paper",
         horizon=4,
         n_step=2,
         horizons=(1, 2, 3, 4),
@@ -282,7 +290,7 @@ def test_a_loaded_agent_goes_on_to_the_bit(settings, tmp_path):
 
 
 def test_several_environments_are_each_their_own():
-    agent = DFHQ("CartPole-v1", seed=0, horizon=4, n_envs=3, **SMALL)
+    agent = DFHQ("CartPole-v1", preset="paper", seed=0, horizon=4, n_envs=3, **SMALL)
     agent.learn(300)
     assert agent.frames == 300
     # Different seeds: the three streams do not repeat one another.
@@ -302,7 +310,7 @@ def test_several_environments_are_each_their_own():
 
 def test_a_mask_in_info_is_respected():
     mask = np.array([0, 1], np.int8)
-    agent = DFHQ(Scripted(length=5, mask=mask), horizon=3, seed=0, **SMALL)
+    agent = DFHQ(Scripted(length=5, mask=mask), preset="paper", horizon=3, seed=0, **SMALL)
     agent.learn(60)
     assert (agent.experience.fields.actions[: len(agent.experience)] == 1).all()
     assert agent.predict(np.ones(1), deterministic=True, mask=mask)[0] == 1
@@ -310,14 +318,14 @@ def test_a_mask_in_info_is_respected():
     with pytest.raises(ValueError, match="no spec to make another"):
         agent.evaluate(2)
     with pytest.raises(ValueError, match="permit at least one"):
-        DFHQ(Scripted(mask=np.zeros(2)), horizon=3, **SMALL).learn(1)
+        DFHQ(Scripted(mask=np.zeros(2)), preset="paper", horizon=3, **SMALL).learn(1)
 
 
 def test_the_acting_rule_decides():
-    agent = DFHQ("CartPole-v1", horizon=3, acting=(1.0, 0.0, 0.0), seed=0, **SMALL)
+    agent = DFHQ("CartPole-v1", preset="paper", horizon=3, acting=(1.0, 0.0, 0.0), seed=0, **SMALL)
     observation = np.array([0.1, -0.2, 0.05, 0.3], np.float32)
     for acting, index in (((1.0, 0.0, 0.0), 0), ((0.0, 0.0, 1.0), 2)):
-        agent = DFHQ("CartPole-v1", horizon=3, acting=acting, seed=0, **SMALL)
+        agent = DFHQ("CartPole-v1", preset="paper", horizon=3, acting=acting, seed=0, **SMALL)
         values = agent.values(observation)
         assert agent.predict(observation, deterministic=True)[0] == values[:, index].argmax()
     batch = np.stack([observation] * 3)
@@ -325,7 +333,9 @@ def test_the_acting_rule_decides():
 
 
 def test_divergence_stops_with_frame_and_horizon():
-    agent = DQN(Scripted(length=50, reward=1e30), seed=0, learning_rate=1.0, **SMALL)
+    agent = DQN(
+        Scripted(length=50, reward=1e30), preset="paper", seed=0, learning_rate=1.0, **SMALL
+    )
     with pytest.raises(DivergenceError) as caught:
         agent.learn(200)
     assert caught.value.step == agent.frames
@@ -341,21 +351,27 @@ def test_divergence_stops_with_frame_and_horizon():
 )
 def test_broken_environments_are_named(env, message):
     with pytest.raises(ValueError, match=message):
-        DFHQ(env, horizon=2, **SMALL).learn(5)
+        DFHQ(env, preset="paper", horizon=2, **SMALL).learn(5)
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: DFHQ("Pendulum-v1"), "discrete actions"),
-        (lambda: DFHQ("CartPole-v1", horizon=0), "horizon must be"),
-        (lambda: DFHQ("CartPole-v1", optimiser="sgd"), "optimiser must be one of"),
-        (lambda: DFHQ("CartPole-v1", double=True), "double needs a target network"),
-        (lambda: DFHQ("CartPole-v1", acting=(1.0,)), "acting must have shape"),
-        (lambda: DFHQ("CartPole-v1", loss_weights=(1.0,)), "loss_weights must have shape"),
-        (lambda: DFHQ("CartPole-v1", replay_size=10**13), "GiB are free"),
-        (lambda: DFHQ("CartPole-v1", weighting=Weighting.fourier(4, 1)), "must be real"),
-        (lambda: DFHQ("CartPole-v1", n_step=65), "n_step must be from 1 to 64"),
+        (lambda: DFHQ("Pendulum-v1", preset="paper"), "discrete actions"),
+        (lambda: DFHQ("CartPole-v1", preset="paper", horizon=0), "horizon must be"),
+        (lambda: DFHQ("CartPole-v1", preset="paper", optimiser="sgd"), "optimiser must be one of"),
+        (lambda: DFHQ("CartPole-v1", preset="paper", double=True), "double needs a target network"),
+        (lambda: DFHQ("CartPole-v1", preset="paper", acting=(1.0,)), "acting must have shape"),
+        (
+            lambda: DFHQ("CartPole-v1", preset="paper", loss_weights=(1.0,)),
+            "loss_weights must have shape",
+        ),
+        (lambda: DFHQ("CartPole-v1", preset="paper", replay_size=10**13), "GiB are free"),
+        (
+            lambda: DFHQ("CartPole-v1", preset="paper", weighting=Weighting.fourier(4, 1)),
+            "must be real",
+        ),
+        (lambda: DFHQ("CartPole-v1", preset="paper", n_step=65), "n_step must be from 1 to 64"),
     ],
 )
 def test_bad_settings_are_refused_by_name(build, message):

@@ -23,7 +23,7 @@ def test_from_training_to_a_picture(tmp_path: Path, capsys: pytest.CaptureFixtur
     folder = tmp_path / "run"
     code, out, err = run(capsys, "train", *CARTPOLE, "--out", folder)
     assert (code, err) == (0, "")
-    assert out.startswith("trained 300 frames, ")
+    assert out.startswith("preset default\ntrained 300 frames, ")
     before = (folder / "agent.npz").read_bytes()
     code, out, err = run(capsys, "train", *CARTPOLE, "--out", folder)
     assert (code, err) == (0, "")

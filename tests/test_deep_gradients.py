@@ -79,7 +79,7 @@ def gradient_by_hand(through_target=False):
 def change():
     """What one compiled frame of plain gradient descent does to the four arrays."""
     world = Scripted(observation=[1.0, 1.0])
-    agent = DFHQ(world, horizon=HORIZON, discount=DISCOUNT, hidden=(UNITS,))
+    agent = DFHQ(world, preset="paper", horizon=HORIZON, discount=DISCOUNT, hidden=(UNITS,))
     optimiser = optax.sgd(STEP_SIZE)
     algorithm = q_learning(
         agent.backup,

@@ -20,7 +20,7 @@ TINY = {"hidden": (), "learning_starts": 1, "replay_size": 50, "batch_size": 4, 
 
 
 def tiny(world=None, **changes):
-    return DFHQ(world or Scripted(length=10**6), seed=0, **(TINY | changes))
+    return DFHQ(world or Scripted(length=10**6), preset="paper", seed=0, **(TINY | changes))
 
 
 def shapes(agent):
@@ -70,7 +70,7 @@ def test_discount_multiplies_the_shorter_horizon():
 def test_a_weighting_replaces_horizon_and_discount():
     options = {key: value for key, value in TINY.items() if key != "horizon"}
     world = Scripted(length=10**6, reward=6.0)
-    agent = DFHQ(world, weighting=Weighting.average(3), **options)
+    agent = DFHQ(world, preset="paper", weighting=Weighting.average(3), **options)
     targets = first_targets(with_values(agent, [[10, 20, 30], [0, 40, 0]]))
     np.testing.assert_allclose(targets, [6, 3 + 5, 2 + 40 * 2 / 3], rtol=1e-6)
 
@@ -255,7 +255,9 @@ def test_updates_happen_when_they_are_due(learning_starts, train_freq, gradient_
 
 def test_n_envs_counts_the_frames_of_all():
     options = {key: value for key, value in TINY.items() if key != "learning_starts"}
-    agent = DFHQ("CartPole-v1", n_envs=3, learning_starts=7, train_freq=2, **options)
+    agent = DFHQ(
+        "CartPole-v1", preset="paper", n_envs=3, learning_starts=7, train_freq=2, **options
+    )
     assert len(agent.loop.streams) == 3
     agent.learn(12)
     assert agent.frames == len(agent.experience) == 12
@@ -354,7 +356,7 @@ UNEVEN = Weighting([1.0, 3.0, 2.0], [1.0, 1.0, 1.0])
 def diverging(**changes):
     options = {key: value for key, value in TINY.items() if key != "horizon"} | changes
     world = Scripted(length=10**6, reward=10.0)
-    agent = DFHQ(world, weighting=UNEVEN, **(options | {"learning_starts": 5}))
+    agent = DFHQ(world, preset="paper", weighting=UNEVEN, **(options | {"learning_starts": 5}))
     return with_values(agent, np.zeros((2, 3)))
 
 
@@ -379,7 +381,12 @@ def test_on_divergence_record_notes_the_first_and_goes_on():
 
 
 def seeded(seed, **changes):
-    return DFHQ(Scripted(length=10**6, reward=np.arange(1000)), seed=seed, **(TINY | changes))
+    return DFHQ(
+        Scripted(length=10**6, reward=np.arange(1000)),
+        preset="paper",
+        seed=seed,
+        **(TINY | changes),
+    )
 
 
 def test_seeds_differ_in_initialisation():
@@ -413,6 +420,8 @@ def test_seeds_differ_in_what_is_replayed():
 
 
 def test_dqn_takes_the_same_settings():
-    agent = DQN(Scripted(length=10**6), hidden=(), discount=0.5, n_step=2, learning_starts=2)
+    agent = DQN(
+        Scripted(length=10**6), preset="paper", hidden=(), discount=0.5, n_step=2, learning_starts=2
+    )
     with_values(agent, [[8], [4]]).learn(2)
     np.testing.assert_allclose(agent.take_statistics()["target"], [1 + 0.5 + 0.25 * 8])

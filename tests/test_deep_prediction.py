@@ -80,7 +80,7 @@ def test_any_signal_of_the_transition_several_at_once():
 
 
 def test_an_agent_can_be_the_policy():
-    agent = DFHQ("CartPole-v1", horizon=4, hidden=(8,), seed=0)
+    agent = DFHQ("CartPole-v1", preset="paper", horizon=4, hidden=(8,), seed=0)
     learner = DFHTD("CartPole-v1", agent, horizon=6, discount=1.0, seed=0, **FAST)
     learner.learn(2500)
     values = learner.values(np.zeros(4))["reward"]
@@ -156,7 +156,7 @@ def test_loading_with_other_signals_is_refused(tmp_path):
     world = FiniteMDPEnv(WALK.mdp)
     with pytest.raises(ValueError, match=r"it predicts one, end, but cumulants are \['reward'\]"):
         DFHTD.load(path, lambda s: 0, environment=world)
-    DFHQ(world, horizon=2, hidden=(4,)).save(path)
+    DFHQ(world, preset="paper", horizon=2, hidden=(4,)).save(path)
     with pytest.raises(ValueError, match="it holds a DFHQ, not a DFHTD"):
         DFHTD.load(path, lambda s: 0, environment=world)
     with pytest.raises(FileNotFoundError):

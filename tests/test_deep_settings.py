@@ -30,9 +30,9 @@ def test_every_setting_has_a_sentence(settings):
 
 @pytest.mark.parametrize("agent", [DFHQ, DQN, DFHTD])
 def test_help_shows_every_setting_with_its_default(agent):
-    shown = inspect.signature(agent).parameters
+    shown, begun = inspect.signature(agent).parameters, agent.settings_of("default")
     for field in fields(agent.settings_type):
-        assert shown[field.name].default == field.default
+        assert shown[field.name].default == getattr(begun, field.name)
         assert f"\n    {field.name}: " in agent.__doc__
     kinds = {parameter.kind for parameter in shown.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
@@ -41,12 +41,15 @@ def test_help_shows_every_setting_with_its_default(agent):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: DQN("CartPole-v1", horizon=8), "horizon is not a setting of DQN"),
+        (lambda: DQN("CartPole-v1", preset="paper", horizon=8), "horizon is not a setting of DQN"),
         (lambda: DQN("CartPole-v1", settings=DFHQSettings()), "must be DQNSettings for DQN"),
         (lambda: DFHTD("CartPole-v1", lambda s: 0, n_step=2), "n_step is not a setting of DFHTD"),
-        (lambda: DFHQ("CartPole-v1", gamma=0.9), "did you mean discount"),
-        (lambda: DFHQ("CartPole-v1", horizn=9), "did you mean horizon"),
-        (lambda: DFHQ("CartPole-v1", hidden=64), r"hidden must be widths such as \(64, 64\)"),
+        (lambda: DFHQ("CartPole-v1", preset="paper", gamma=0.9), "did you mean discount"),
+        (lambda: DFHQ("CartPole-v1", preset="paper", horizn=9), "did you mean horizon"),
+        (
+            lambda: DFHQ("CartPole-v1", preset="paper", hidden=64),
+            r"hidden must be widths such as \(64, 64\)",
+        ),
     ],
 )
 def test_what_an_algorithm_does_not_have_is_refused(build, message):

@@ -20,6 +20,7 @@ def test_cartpole_is_balanced(seed):
     """A random policy lasts for 22 steps, the first greedy one for 9; the limit is 500."""
     agent = DFHQ(
         "CartPole-v1",
+        preset="paper",
         horizon=200,
         n_step=8,
         discount=1.0,
@@ -42,6 +43,7 @@ def test_the_way_out_of_a_maze_is_the_shortest(seed):
     mdp = grid_mdp(MAZE, np.full((4, 4), -1.0), "maze", slip=0.2)
     agent = DFHQ(
         FiniteMDPEnv(mdp),
+        preset="paper",
         horizon=24,
         discount=1.0,
         hidden=(32,),

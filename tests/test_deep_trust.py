@@ -53,7 +53,11 @@ class Chance(Reused):
 @pytest.mark.parametrize("kind", ["dfhq", "dfhtd"])
 def test_an_environment_may_reuse_its_array(kind):
     world = Reused()
-    agent = DFHQ(world, **SMALL) if kind == "dfhq" else DFHTD(world, lambda s: 0, hidden=(8,))
+    agent = (
+        DFHQ(world, preset="paper", **SMALL)
+        if kind == "dfhq"
+        else DFHTD(world, lambda s: 0, hidden=(8,))
+    )
     agent.learn(10)
     stored = agent.experience.fields
     assert stored.observations[:10, 0].tolist() == list(range(10))
@@ -81,9 +85,9 @@ class Masked(Scripted):
 
 
 def test_a_terminal_step_needs_no_mask():
-    agent = DFHQ(Masked(length=3, mask=[0, 1]), **SMALL).learn(30)
+    agent = DFHQ(Masked(length=3, mask=[0, 1]), preset="paper", **SMALL).learn(30)
     assert agent.episodes == 10
-    agent = DFHQ(Masked(length=3, terminates=False, mask=[0, 1]), **SMALL).learn(30)
+    agent = DFHQ(Masked(length=3, terminates=False, mask=[0, 1]), preset="paper", **SMALL).learn(30)
     assert agent.experience.fields.next_masks[:30].min(axis=0).tolist() == [0, 1]
 
 
@@ -99,7 +103,7 @@ def test_a_policy_that_the_behaviour_never_follows_is_refused():
 def test_divergence_is_recorded_or_stops_for_good():
     options = {"hidden": (), "divergence_limit": 1e-9, "learning_starts": 5}
     for build in (
-        lambda **more: DQN(Scripted(length=3), **options, **more),
+        lambda **more: DQN(Scripted(length=3), preset="paper", **options, **more),
         lambda **more: DFHTD(Scripted(length=3), lambda s: 0, **options, **more),
     ):
         agent = build()
@@ -134,7 +138,7 @@ def leaves(agent):
 )
 @pytest.mark.parametrize("frames", [1, 30, 77])
 def test_an_agent_saved_at_any_frame_goes_on_to_the_bit(tmp_path, options, frames):
-    agent = DFHQ("CartPole-v1", seed=1, **(SMALL | options)).learn(frames)
+    agent = DFHQ("CartPole-v1", preset="paper", seed=1, **(SMALL | options)).learn(frames)
     agent.save(tmp_path / "agent.npz")
     again = DFHQ.load(tmp_path / "agent.npz")
     log = []
@@ -148,7 +152,7 @@ def test_an_agent_saved_at_any_frame_goes_on_to_the_bit(tmp_path, options, frame
 
 
 def test_an_episode_without_end_can_be_saved(tmp_path):
-    agent = DFHQ(Reused(length=10**9), **SMALL).learn(100)
+    agent = DFHQ(Reused(length=10**9), preset="paper", **SMALL).learn(100)
     agent.save(tmp_path / "agent.npz")
     again = DFHQ.load(tmp_path / "agent.npz", Reused(length=10**9))
     assert again.loop.streams[0].present.length == 100
@@ -156,7 +160,7 @@ def test_an_episode_without_end_can_be_saved(tmp_path):
 
 
 def test_a_world_that_its_seed_does_not_decide_begins_a_new_episode(tmp_path):
-    agent = DFHQ(Chance(), **SMALL).learn(15)
+    agent = DFHQ(Chance(), preset="paper", **SMALL).learn(15)
     agent.save(tmp_path / "agent.npz")
     with pytest.warns(UserWarning, match="did not come to the same observation"):
         again = DFHQ.load(tmp_path / "agent.npz", Chance())
@@ -188,7 +192,11 @@ class Failing(Scripted):
 @pytest.mark.parametrize("kind", ["dfhq", "dfhtd"])
 def test_after_an_error_of_the_environment_training_goes_on(where, kind):
     world = Failing(length=4, **where)
-    agent = DFHQ(world, **SMALL) if kind == "dfhq" else DFHTD(world, lambda s: 0, hidden=(8,))
+    agent = (
+        DFHQ(world, preset="paper", **SMALL)
+        if kind == "dfhq"
+        else DFHTD(world, lambda s: 0, hidden=(8,))
+    )
     with pytest.raises(RuntimeError):
         agent.learn(40)
     before, resets = agent.frames, world.resets
@@ -215,7 +223,7 @@ def test_what_an_environment_returns_is_checked(change, message):
             found = {"observation": observation, "reward": reward, "info": info} | change
             return found["observation"], found["reward"], terminated, truncated, found["info"]
 
-    agent = DFHQ(Wrong(length=3), **SMALL)
+    agent = DFHQ(Wrong(length=3), preset="paper", **SMALL)
     with pytest.raises((TypeError, ValueError), match=message):
         agent.learn(5)
     assert (agent.frames, len(agent.experience)) == (0, 0)
@@ -232,14 +240,14 @@ def test_observations_that_no_network_takes_are_named(space, message):
     world = Scripted()
     world.observation_space = space
     with pytest.raises(ValueError, match=message):
-        DFHQ(world)
+        DFHQ(world, preset="paper")
 
 
 def test_actions_that_cannot_be_listed_are_named():
     world = Scripted()
     world.action_space = spaces.MultiBinary(3)
     with pytest.raises(ValueError, match="must have discrete actions, got MultiBinary"):
-        DFHQ(world)
+        DFHQ(world, preset="paper")
 
 
 TRAIN = ("train", "CartPole-v1", "--horizon", 4, "--hidden", 8)

@@ -34,7 +34,7 @@ def window(**options):
         "learning_starts": 50,
         "batch_size": 64,
     }
-    return DFHQ(FiniteMDPEnv(MDP), seed=0, **(chosen | options))
+    return DFHQ(FiniteMDPEnv(MDP), preset="paper", seed=0, **(chosen | options))
 
 
 def test_after_each_move_the_values_are_those_of_longer_horizons():
@@ -51,7 +51,7 @@ def test_after_each_move_the_values_are_those_of_longer_horizons():
 
 
 def test_a_move_shifts_the_heads_and_the_base_takes_the_first():
-    agent = DFHQ(Scripted(), horizon=3, hidden=(), deepen_every=7, discount=0.5)
+    agent = DFHQ(Scripted(), preset="paper", horizon=3, hidden=(), deepen_every=7, discount=0.5)
     with_values(agent, [[1, 2, 3], [4, 5, 6]])
     agent.deepen()
     np.testing.assert_array_equal(agent.values([1.0]), [[2, 3, 3], [5, 6, 6]])
@@ -63,7 +63,9 @@ def test_a_move_shifts_the_heads_and_the_base_takes_the_first():
 
 def test_the_first_output_bootstraps_from_the_base():
     """After the move: r + gamma max over actions of the base, and of each output below."""
-    agent = DFHQ(Scripted(reward=2.0, length=99), horizon=3, hidden=(), deepen_every=10**6)
+    agent = DFHQ(
+        Scripted(reward=2.0, length=99), preset="paper", horizon=3, hidden=(), deepen_every=10**6
+    )
     with_values(agent, [[1, 2, 3], [4, 5, 6]])
     agent.deepen()
     agent.experience.add(0, transition(agent))
@@ -80,7 +82,7 @@ def transition(agent, terminated=False):
 
 
 def test_windows_move_after_so_many_updates_and_not_before():
-    agent = DFHQ("CartPole-v1", horizon=4, deepen_every=10, seed=0, **SMALL)
+    agent = DFHQ("CartPole-v1", preset="paper", horizon=4, deepen_every=10, seed=0, **SMALL)
     agent.learn(20 + 35)
     assert (agent.updates, agent.base) == (36, 3)
     assert agent.horizons.tolist() == [4, 5, 6, 7]
@@ -88,15 +90,15 @@ def test_windows_move_after_so_many_updates_and_not_before():
 
 def test_a_window_that_never_moves_is_the_papers_agent():
     options = {"horizon": 4, "seed": 0, **SMALL}
-    still = DFHQ("CartPole-v1", deepen_every=10**6, **options).learn(200)
-    paper = DFHQ("CartPole-v1", **options).learn(200)
+    still = DFHQ("CartPole-v1", preset="paper", deepen_every=10**6, **options).learn(200)
+    paper = DFHQ("CartPole-v1", preset="paper", **options).learn(200)
     seen = np.zeros(4, np.float32)
     np.testing.assert_allclose(still.values(seen), paper.values(seen), rtol=1e-5, atol=1e-6)
 
 
 def test_one_horizon_is_q_learning_with_a_frozen_copy_of_the_last_layer():
     """K = 1, T = 1: the base is the head of the update before."""
-    agent = DFHQ(Scripted(reward=1.0), horizon=1, hidden=(), deepen_every=1)
+    agent = DFHQ(Scripted(reward=1.0), preset="paper", horizon=1, hidden=(), deepen_every=1)
     with_values(agent, [[3], [5]])
     agent.deepen()
     agent.experience.add(0, transition(agent))
@@ -120,7 +122,14 @@ def test_n_step_windows_bootstrap_over_n_rewards():
 @pytest.mark.parametrize("target", [{}, {"target_update_interval": 5}])
 def test_windows_are_saved_and_go_on_to_the_bit(tmp_path, target):
     agent = DFHQ(
-        "CartPole-v1", horizon=4, deepen_every=9, layer_norm=True, normalise=True, **SMALL, **target
+        "CartPole-v1",
+        preset="paper",
+        horizon=4,
+        deepen_every=9,
+        layer_norm=True,
+        normalise=True,
+        **SMALL,
+        **target,
     ).learn(77)
     agent.save(tmp_path / "agent.npz")
     again = DFHQ.load(tmp_path / "agent.npz")
@@ -146,19 +155,43 @@ def test_logs_and_names_follow_the_window(tmp_path):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: DFHQ("CartPole-v1", weighting=Weighting.average(4), deepen_every=5), "mentions"),
-        (lambda: DFHQ("CartPole-v1", weighting=Weighting.hyperbolic(4), deepen_every=5), "mentio"),
-        (lambda: DFHQ("CartPole-v1", horizon=5, n_step=2, deepen_every=5), "n_step divides"),
         (
             lambda: DFHQ(
-                "CartPole-v1", horizon=4, horizons=(1, 2, 3, 4), unshared=True, deepen_every=5
+                "CartPole-v1", preset="paper", weighting=Weighting.average(4), deepen_every=5
             ),
-            "not unshared",
+            "mentions",
         ),
-        (lambda: DFHQ("CartPole-v1", deepen_every=0), "deepen_every must be"),
-        (lambda: DFHQ("CartPole-v1").deepen(), "deepen needs an agent with deepen_every"),
-        (lambda: DQN("CartPole-v1", double=True), "double needs a target network"),
-        (lambda: DFHQ("CartPole-v1", loss="cubic"), "loss must be one of squared, huber"),
+        (
+            lambda: DFHQ(
+                "CartPole-v1", preset="paper", weighting=Weighting.hyperbolic(4), deepen_every=5
+            ),
+            "mentio",
+        ),
+        (
+            lambda: DFHQ("CartPole-v1", preset="paper", horizon=5, n_step=2, deepen_every=5),
+            "n_step divides",
+        ),
+        (
+            lambda: DFHQ(
+                "CartPole-v1",
+                preset="paper",
+                horizon=4,
+                horizons=(1, 2, 3, 4),
+                unshared=True,
+                deepen_every=5,
+            ),
+            "give deepen_every=None with unshared",
+        ),
+        (lambda: DFHQ("CartPole-v1", preset="paper", deepen_every=0), "deepen_every must be"),
+        (
+            lambda: DFHQ("CartPole-v1", preset="paper").deepen(),
+            "deepen needs an agent with deepen_every",
+        ),
+        (lambda: DQN("CartPole-v1", preset="paper", double=True), "double needs a target network"),
+        (
+            lambda: DFHQ("CartPole-v1", preset="paper", loss="cubic"),
+            "loss must be one of squared, huber",
+        ),
     ],
 )
 def test_what_has_no_meaning_is_refused(build, message):
@@ -167,7 +200,7 @@ def test_what_has_no_meaning_is_refused(build, message):
 
 
 def test_double_estimation_without_a_target_network_asks_the_horizon_above():
-    agent = DFHQ(Scripted(), horizon=3, hidden=(), double=True)
+    agent = DFHQ(Scripted(), preset="paper", horizon=3, hidden=(), double=True)
     # Horizon 2 would take action 1, so that horizon 1 is valued there, though 0 looks better to it.
     with_values(agent, [[5, 1, 9], [3, 2, 4]])
     agent.experience.add(0, transition(agent))
@@ -177,7 +210,7 @@ def test_double_estimation_without_a_target_network_asks_the_horizon_above():
 
 
 def test_hubers_loss_is_linear_far_out():
-    agent = DFHQ(Scripted(), horizon=2, hidden=(), loss="huber")
+    agent = DFHQ(Scripted(), preset="paper", horizon=2, hidden=(), loss="huber")
     with_values(agent, [[2.5, 12], [0, 0]])
     agent.experience.add(0, transition(agent, terminated=True))
     batch = agent.experience.layout.unpack(agent.experience.gather(np.zeros(1, np.int64)))

@@ -8,6 +8,7 @@ import pytest
 
 from fhtd.experiments import deep_values, find, landing
 from fhtd.reproduction import Arrays, Block
+from fhtd.reproduction import curves as learning
 from fhtd.reproduction.executors import LocalScratch
 
 
@@ -60,14 +61,14 @@ def test_arms_share_seeds_and_runs_do_not(tmp_path: Path) -> None:
 def test_a_curve_is_the_mean_of_the_last_ten() -> None:
     ends = np.arange(10, 210, 10)
     returns = np.arange(20.0)
-    found = landing.curve(ends, returns, np.array([5, 10, 35, 100, 200, 500]))
+    found = learning.curve(ends, returns, np.array([5, 10, 35, 100, 200, 500]))
     np.testing.assert_array_equal(found, [np.nan, 0, 1, 4.5, 14.5, 14.5])
 
 
 def test_curves_start_at_the_first_return() -> None:
     results = {Block("a", range(1)): {"frame": np.array([20, 30]), "return": np.array([4.0, 6.0])}}
     np.testing.assert_array_equal(
-        landing.curves(results, "a", 1, np.array([10, 20, 30])), [[4, 4, 5]]
+        learning.curves(results, "a", 1, np.array([10, 20, 30])), [[4, 4, 5]]
     )
 
 

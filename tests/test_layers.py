@@ -32,6 +32,7 @@ LAYERS = (
     {"envs"},
     {"worlds", "deep"},
     {"reproduction"},
+    {"comparison"},
     {"experiments"},
     {"pages"},
     {"commands", "__main__"},

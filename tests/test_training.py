@@ -184,7 +184,7 @@ def test_environments_that_cannot_be_made_are_named(tmp_path):
 
 
 def test_callbacks_evaluate_save_and_stop(tmp_path):
-    agent = DQN("CartPole-v1", seed=0, hidden=(8,), learning_starts=50)
+    agent = DQN("CartPole-v1", preset="paper", seed=0, hidden=(8,), learning_starts=50)
     path, best = tmp_path / "last.npz", tmp_path / "best.npz"
     evaluation = Evaluation(every=100, episodes=2, best_path=best)
     stop = StopAtReturn(0.0, window=12)
@@ -195,7 +195,7 @@ def test_callbacks_evaluate_save_and_stop(tmp_path):
     assert [frame // 100 for frame, _ in evaluation.history] == sorted(
         {frame // 100 for frame, _ in evaluation.history}
     )
-    quiet = DQN("CartPole-v1", seed=0, hidden=(8,), learning_starts=50)
+    quiet = DQN("CartPole-v1", preset="paper", seed=0, hidden=(8,), learning_starts=50)
     quiet.learn(agent.frames)
     # Watching does not disturb what is watched.
     assert agent.rng.bit_generator.state == quiet.rng.bit_generator.state
@@ -210,7 +210,7 @@ def test_recording_shows_an_episode(tmp_path):
 
     assert fhtd.envs
     environment = gymnasium.make("fhtd/RandomWalk-v0", render_mode="rgb_array")
-    agent = DFHQ("fhtd/RandomWalk-v0", horizon=4, hidden=(8,), seed=0)
+    agent = DFHQ("fhtd/RandomWalk-v0", preset="paper", horizon=4, hidden=(8,), seed=0)
     steps = record_episode(agent, environment, tmp_path / "e.gif", epsilon=1.0, seed=1, every=20)
     with Image.open(tmp_path / "e.gif") as picture:
         assert picture.format == "GIF"
@@ -219,9 +219,9 @@ def test_recording_shows_an_episode(tmp_path):
 
 def test_what_followed_is_summed_as_the_agent_predicts():
     rewards = np.array([1.0, 2.0, 4.0])
-    fixed = DFHQ("CartPole-v1", horizon=2, discount=0.5, hidden=(4,))
+    fixed = DFHQ("CartPole-v1", preset="paper", horizon=2, discount=0.5, hidden=(4,))
     np.testing.assert_allclose(fixed.returns(rewards), [2, 4, 4])
-    infinite = DQN("CartPole-v1", discount=0.5, hidden=(4,))
+    infinite = DQN("CartPole-v1", preset="paper", discount=0.5, hidden=(4,))
     np.testing.assert_allclose(infinite.returns(rewards), [3, 4, 4])
 
 
@@ -233,7 +233,9 @@ def test_stable_baselines_evaluates_our_agents():
         import gymnasium
 
         environment = monitor.Monitor(gymnasium.make("CartPole-v1"))
-        agent = DFHQ(environment, horizon=4, hidden=(8,), seed=0, learning_starts=50)
+        agent = DFHQ(
+            environment, preset="paper", horizon=4, hidden=(8,), seed=0, learning_starts=50
+        )
         agent.learn(200)
         mean, deviation = evaluation.evaluate_policy(agent, environment, n_eval_episodes=3)
     assert mean > 5

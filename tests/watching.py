@@ -63,7 +63,7 @@ def world(limit: int | None = None) -> Any:
 
 
 def control(**options: Any) -> ExactControl:
-    return ExactControl(world(), horizon=H, discount=GAMMA, **(SMALL | options))
+    return ExactControl(world(), preset="paper", horizon=H, discount=GAMMA, **(SMALL | options))
 
 
 def prediction(name: str = "row") -> ExactPrediction:

@@ -44,6 +44,25 @@ def make(environment: Any, **options: Any) -> Any:
     return environment
 
 
+def check_id(environment: str) -> None:
+    """Refuse an id that Gymnasium does not know; nothing is made.
+
+    Args:
+        environment: the id.
+
+    Raises:
+        ValueError: in Gymnasium's words, which name the nearest.
+    """
+    import gymnasium
+
+    register()
+    try:
+        gymnasium.spec(environment)
+    except Exception as error:
+        # The module of an id such as MODULE:ID may raise anything at all.
+        raise ValueError(f"environment {environment!r} cannot be made: {error}") from None
+
+
 def another(environment: Any) -> Any:
     """A second environment like this one, made from its spec."""
     if getattr(environment, "spec", None) is None:

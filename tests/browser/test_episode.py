@@ -173,7 +173,7 @@ def test_an_episode_that_was_cut_off_leaves_the_rest_open(
 
 
 def test_dqn_has_one_value_and_no_horizons(show: Callable[..., Page], tmp_path: Path):
-    agent = ExactDQN(world(), discount=GAMMA, **SMALL)
+    agent = ExactDQN(world(), preset="paper", discount=GAMMA, **SMALL)
     path = tmp_path / "page.html"
     path.write_text(watch(agent, world(), epsilon=0.5))
     steps = lived(agent, epsilon=0.5)

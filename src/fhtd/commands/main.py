@@ -26,6 +26,8 @@ any finite problem:
 
 deep agents (pip install 'fhtd[deep]'):
   train       train DFHQ or DQN on a Gymnasium environment, or resume a run
+  compare     any agents in any environments: curves, areas, intervals, a verdict for each pair
+  presets     settings to begin with, and the scores that were measured with them
   evaluate    mean return of a trained agent
   record      an episode as an animation, beside what the agent expects
   watch       one HTML page of an episode: what the agent expects at each frame, and what came
@@ -40,12 +42,14 @@ _COMMANDS = {
     "report": ("results", "report"),
     "explore": ("pages", "explore"),
     "train": ("train", "train"),
+    "compare": ("compare", "compare"),
+    "presets": ("train", "presets"),
     "evaluate": ("train", "evaluate"),
     "record": ("train", "record"),
     "watch": ("pages", "watch"),
 }
 #: Those whose libraries are an extra.
-_DEEP = {"train", "evaluate", "record", "watch"}
+_DEEP = {"train", "compare", "presets", "evaluate", "record", "watch"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -86,14 +86,21 @@ def reproduce(arguments: list[str]) -> int:
     check_writable(common.out / "report.html")
     failed = False
     for experiment, config in zip(experiments, configs, strict=True):
-        outcome = _reproduce(experiment, config, common)
-        _print(outcome)
+        outcome = run_experiment(experiment, config, common)
+        print_outcome(outcome)
         failed |= any(claim.verdict is Verdict.FAILS for claim in outcome.claims)
     print(f"report: {write_report(common.out, None)}")
     return 1 if common.check and failed else 0
 
 
-def _reproduce(experiment: Experiment, config: Any, common: Common) -> Outcome:
+def run_experiment(experiment: Experiment, config: Any, common: Any) -> Outcome:
+    """Compute what is missing, with a bar where somebody watches.
+
+    Args:
+        experiment: What to compute.
+        config: Its settings.
+        common: Options as `Common` has them.
+    """
     with progress.live(experiment.name, on=sys.stderr.isatty()) as shown:
 
         def advance(now: Progress) -> None:
@@ -114,7 +121,12 @@ def _reproduce(experiment: Experiment, config: Any, common: Common) -> Outcome:
         )
 
 
-def _print(outcome: Outcome) -> None:
+def print_outcome(outcome: Outcome) -> None:
+    """What was done, and the verdicts.
+
+    Args:
+        outcome: Of a reproduction.
+    """
     kept = outcome.blocks - outcome.computed
     work = f"{outcome.computed} blocks in {outcome.seconds:.1f} s" if outcome.computed else ""
     reuse = f"{kept} kept" if kept else ""

@@ -1,4 +1,4 @@
-"""The commands for deep agents: `fhtd train`, `evaluate` and `record`."""
+"""The commands for deep agents: `fhtd train`, `presets`, `evaluate` and `record`."""
 
 import ast
 import dataclasses
@@ -31,7 +31,10 @@ class Options:
     """Continue the run in this folder; its settings are taken from there."""
     algorithm: str = "dfhq"
     """dfhq (deep fixed-horizon Q-learning), dqn, or MODULE:CLASS of an agent of your own."""
-    frames: int = 500_000
+    preset: str | None = None
+    """Settings to begin with: default, paper, or an environment's id (see fhtd presets). Default:
+    those of the environment where there are some."""
+    frames: int = 100_000
     """Frames to train for (paper: 500,000)."""
     seed: int = 0
     """Seed of everything: first weights, exploration, replay and episodes."""
@@ -43,6 +46,14 @@ class Options:
     """Episodes between lines of progress.csv."""
     tensorboard: bool = False
     """Write TensorBoard events too."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Presets:
+    """List the presets of `fhtd train`, with the scores that were measured."""
+
+    algorithm: str | None = None
+    """Only those of dfhq or of dqn."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,34 +100,18 @@ def train(arguments: list[str]) -> None:
     """Train an agent in a folder, or go on with one."""
     from fhtd.deep import run as runs
     from fhtd.deep import use_one_thread
+    from fhtd.deep.presets import DEFAULT
     from fhtd.deep.settings import to_json
 
     name = _value_of("--algorithm", arguments)
     kind = runs.algorithm(name or "dfhq")
-    asked = dataclasses.make_dataclass(
-        "Train",
-        [
-            ("options", Annotated[Options, tyro.conf.arg(name="")]),
-            ("settings", Annotated[kind.settings_type, tyro.conf.arg(name="")]),
-        ],
-        frozen=True,
-    )
-    asked.__doc__ = (
-        "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
-        f"These are the settings of {kind.__name__}; --algorithm NAME --help shows another's."
-    )
-    parsed = parse(
-        asked,
-        "fhtd train",
-        arguments,
-        [
-            "fhtd train CartPole-v1 --horizon 32 --hidden 64 64 --frames 15000",
-            "fhtd train LunarLander-v3 --horizon 64 --frames 5e5 --out runs/lander",
-            "fhtd train --resume runs/lander",
-        ],
-    )
+    preset = _value_of("--preset", arguments) or DEFAULT
+    begun, parsed = _parse_training(kind, preset, arguments)
     use_one_thread()
     options: Options = parsed.options
+    if options.preset is None and options.environment in kind.presets:
+        preset = options.environment
+        begun, parsed = _parse_training(kind, preset, arguments)
     if options.resume is not None:
         allowed = dataclasses.replace(
             Options(),
@@ -125,7 +120,7 @@ def train(arguments: list[str]) -> None:
             environment=options.environment,
             algorithm=options.algorithm,
         )
-        if options != allowed or parsed.settings != kind.settings_type():
+        if options != allowed or parsed.settings != begun:
             raise ValueError("--resume takes all settings from the folder: give no others")
         run = runs.resume(options.resume, environment=options.environment, algorithm=name)
         print(f"resuming {options.resume} at frame {run.agent.frames} of {run.request.frames}")
@@ -141,7 +136,7 @@ def train(arguments: list[str]) -> None:
             options.algorithm,
             options.frames,
             options.seed,
-            to_json(parsed.settings, changed=True),
+            to_json(parsed.settings),
             _environment_options(options.environment_options),
             options.checkpoint_every,
             options.log_every,
@@ -150,6 +145,7 @@ def train(arguments: list[str]) -> None:
             _say_finished(runs.read_request(folder, **_typed(request)), request, folder)
             return
         run = runs.start(request, folder)
+        _say_preset(kind.presets[preset])
     if options.tensorboard:
         run.use_tensorboard()
     stop = runs.Stop()
@@ -174,6 +170,60 @@ def train(arguments: list[str]) -> None:
     print(f"trained {agent.frames} frames, {agent.episodes} episodes: {run.folder / 'agent.npz'}")
 
 
+def _parse_training(kind: Any, preset: str, arguments: list[str]) -> tuple[Any, Any]:
+    """The settings of a preset, and what is asked for with these to begin with."""
+    begun = kind.settings_of(preset)
+    asked = dataclasses.make_dataclass(
+        "Train",
+        [
+            ("options", Annotated[Options, tyro.conf.arg(name="")]),
+            ("settings", Annotated[kind.settings_type, tyro.conf.arg(name="")], begun),
+        ],
+        frozen=True,
+    )
+    asked.__doc__ = (
+        "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
+        f"These are the settings of {kind.__name__}, preset {preset}; --help with --algorithm NAME "
+        "or --preset NAME shows others."
+    )
+    examples = [
+        "fhtd train CartPole-v1",
+        "fhtd train LunarLander-v3 --frames 1e5 --out runs/lander",
+        "fhtd train LunarLander-v3 --preset paper --frames 5e5 --out runs/paper",
+        "fhtd train --resume runs/lander",
+    ]
+    return begun, parse(asked, "fhtd train", arguments, examples)
+
+
+def _say_preset(preset: Any) -> None:
+    """Which settings a run begins with, and how to get others."""
+    if preset.score is None:
+        print(f"preset {preset.name}")
+    else:
+        print(f"preset {preset.name} ({preset.measured}); --preset default for the general one")
+
+
+def presets(arguments: list[str]) -> None:
+    """List the presets with what was measured, and what they are."""
+    parsed = parse(Presets, "fhtd presets", arguments, ["fhtd presets --algorithm dfhq"])
+    from fhtd.deep import run as runs
+
+    names = list(runs.ALGORITHMS) if parsed.algorithm is None else [parsed.algorithm]
+    for name in names:
+        kind = runs.algorithm(name)
+        for preset in kind.presets.values():
+            measured = f": {preset.measured}" if preset.measured else ""
+            print(f"{name} {preset.name}{measured}")
+            told = [f"{key} {_plain(value)}" for key, value in preset.settings.items()]
+            print(f"    {', '.join(told) or 'as in the paper'}")
+            if preset.command:
+                print(f"    {preset.command}")
+
+
+def _plain(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _typed(request: Any) -> dict[str, str]:
     """Names that a user has typed, where they stand for modules."""
     found = {"environment": request.environment, "algorithm": request.algorithm}
@@ -184,6 +234,9 @@ def _say_finished(kept: Any, asked: Any, folder: Path) -> None:
     """The same request is done already; another one must not seem to be."""
     for field in dataclasses.fields(kept):
         was, wanted = getattr(kept, field.name), getattr(asked, field.name)
+        # Earlier versions wrote down only some of the settings.
+        if field.name == "settings" and kept.all_settings == asked.all_settings:
+            continue
         if was != wanted:
             raise ValueError(
                 f"{folder} holds a finished run with {field.name} {was!r}, not {wanted!r}: "

@@ -7,7 +7,7 @@ A new agent is one file: a dataclass of settings, and a subclass with `make_algo
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +20,8 @@ from fhtd.deep.codecs import Observations, actions_of
 from fhtd.deep.episodes import Step, steps
 from fhtd.deep.experience import Experience
 from fhtd.deep.loop import Choose, Loop, Measure
-from fhtd.deep.settings import Settings, chosen
+from fhtd.deep.presets import DEFAULT, Preset, preset_named
+from fhtd.deep.settings import Settings, changed, chosen
 from fhtd.environments import another, make
 from fhtd.errors import DivergenceError
 from fhtd.targets import weighted_sums
@@ -38,11 +39,14 @@ class Agent(Generic[S]):
     Args:
         environment: a Gymnasium environment, or its id.
         seed: of everything: first weights, exploration, replay and episodes.
-        settings: all settings at once; those given by name go before them.
+        preset: name of the settings to begin with; see `presets`.
+        settings: all settings at once, in place of a preset; those given by name go before them.
     """
 
     #: The dataclass of this agent's settings.
     settings_type: ClassVar[type[Settings]] = Settings
+    #: Settings by name; `default` is what the agent has where nothing else is asked for.
+    presets: ClassVar[dict[str, Preset]] = {DEFAULT: Preset()}
     #: Agents by name, to be found again when a file is read.
     kinds: ClassVar[dict[str, type["Agent[Any]"]]] = {}
     #: How future rewards are weighed, where the agent has a weighting; part of its file.
@@ -58,10 +62,15 @@ class Agent(Generic[S]):
         environment: Any,
         *,
         seed: int = 0,
+        preset: str | None = None,
         settings: S | None = None,
         **changes: Any,
     ) -> None:
         self.seed = checks.integer("seed", seed, 0)
+        if settings is None:
+            settings = self.settings_of(DEFAULT if preset is None else preset)
+        elif preset is not None:
+            raise ValueError("give either a preset or settings: both are all of them")
         kind: Any = self.settings_type
         self.settings: S = chosen(kind, settings, changes, type(self).__name__)
         self.environment = make(environment)
@@ -72,6 +81,16 @@ class Agent(Generic[S]):
         #: First frame and horizon of a divergence that was recorded, not stopped at.
         self.divergence: tuple[int, float] | None = None
         self.loop = self._make_loop()
+
+    @classmethod
+    def settings_of(cls, preset: str) -> S:
+        """All settings of a preset.
+
+        Args:
+            preset: its name, one of `presets`.
+        """
+        found = preset_named(preset, cls.presets, cls.__name__)
+        return cast(S, changed(cls.settings_type(), found.settings))
 
     def _make_loop(self) -> Loop:
         several = [another(self.environment) for _ in range(self.settings.n_envs - 1)]

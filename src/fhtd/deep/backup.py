@@ -118,7 +118,7 @@ class Backup:
         if not np.array_equal(self.sources[-1], np.arange(self.size)) or self.horizons[0] != self.n:
             raise ValueError(
                 "deepen_every needs horizons that are n_step apart, beginning with n_step: choose "
-                "a horizon that n_step divides, and no horizons of your own"
+                "a horizon that n_step divides, and no horizons of your own, or deepen_every=None"
             )
         bootstraps = self.bootstraps.copy()
         bootstraps[-1, 0] = np.prod(weighting.bootstraps[: self.n])

@@ -44,10 +44,13 @@ def describe(owner: Any) -> None:
     if not parameters or parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
         return
     named = {parameter.name for parameter in parameters}
-    told = sentences(settings)
+    told, begun = sentences(settings), owner.presets["default"].settings
     added = [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=begun.get(field.name, field.default),
+            annotation=field.type,
         )
         for field in fields(settings)
         if field.name not in named

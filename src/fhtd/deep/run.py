@@ -145,7 +145,7 @@ class Request:
     algorithm: str
     frames: int
     seed: int
-    #: What differs from the defaults.
+    #: All of them; what is not there, in files of earlier versions, is as in the paper.
     settings: dict[str, Any] = field(default_factory=dict)
     environment_options: dict[str, Any] = field(default_factory=dict)
     checkpoint_every: int = 10_000
@@ -171,14 +171,18 @@ class Request:
         """The agent's class; one of the user's own is imported by its name."""
         return algorithm(self.algorithm)
 
+    @property
+    def all_settings(self) -> Any:
+        """As the agent takes them."""
+        return from_json(self.kind.settings_type, self.settings)
+
     def make_environment(self, **options: Any) -> Any:
         """The environment of the run."""
         return make(self.environment, **(self.environment_options | options))
 
     def build(self) -> Agent[Any]:
         """A new agent."""
-        settings = from_json(self.kind.settings_type, self.settings)
-        return self.kind(self.make_environment(), seed=self.seed, settings=settings)
+        return self.kind(self.make_environment(), seed=self.seed, settings=self.all_settings)
 
 
 def algorithm(name: str) -> type[Agent[Any]]:
@@ -291,8 +295,7 @@ def _last_good(request: Request, folder: Path) -> Agent[Any]:
 
 def _agreeing(request: Request, folder: Path, agent: Agent[Any]) -> Agent[Any]:
     """Refuse a checkpoint of another run than the one that was asked for."""
-    asked = from_json(request.kind.settings_type, request.settings)
-    if agent.settings != asked or agent.seed != request.seed:
+    if agent.settings != request.all_settings or agent.seed != request.seed:
         raise ValueError(f"{folder / 'run.json'} does not say what the checkpoint beside it says")
     return agent
 

@@ -1,4 +1,6 @@
-"""What can be chosen about a deep agent; the paper's choices are the defaults.
+"""What can be chosen about a deep agent; what is not chosen is as in the paper.
+
+The agents themselves begin with a preset, see `presets`: files only ever lean on what is here.
 
 Every algorithm has a dataclass of its own, made of the parts here: a setting that it does not have
 cannot be given to it. The same fields are keywords in Python, flags of `fhtd train` and entries of
@@ -207,8 +209,13 @@ def chosen(kind: type[S], settings: S | None, changes: dict[str, Any], owner: st
             near += difflib.get_close_matches(name, names, n=1)
             hint = f": did you mean {near[0]}?" if near and near[0] in names else ""
             raise TypeError(f"{name} is not a setting of {owner}{hint}")
+    return changed(settings if settings is not None else kind(), changes)
+
+
+def changed(settings: S, changes: dict[str, Any]) -> S:
+    """Settings with some replaced; lists, as files have them, are taken for tuples."""
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()}
-    return replace(settings if settings is not None else kind(), **given)
+    return replace(settings, **given)
 
 
 def one_of(name: str, value: Any, kind: Any) -> None:
@@ -235,5 +242,4 @@ def from_json(kind: type[S], saved: Any) -> S:
     wrong = sorted(set(saved) - names)
     if wrong:
         raise ValueError(f"{wrong[0]} is not a setting of this version")
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in saved.items()}
-    return kind(**given)
+    return changed(kind(), saved)

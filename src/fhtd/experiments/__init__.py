@@ -21,6 +21,8 @@ NAMES = (
     "lander-sweep",
     "lander-conventions",
     "deep-values",
+    "deepening",
+    "peers",
 )
 
 __all__ = ["NAMES", "Claim", "Experiment", "Verdict", "find"]

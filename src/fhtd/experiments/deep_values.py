@@ -17,6 +17,7 @@ from fhtd.reproduction import (
     above,
     style,
 )
+from fhtd.reproduction import curves as learning
 from fhtd.statistics import Interval
 from fhtd.targets import weighted_sums
 
@@ -67,7 +68,7 @@ def combine(config: Config, results: Results) -> Arrays:
     for arm in arms(config):
         rows, near = [], []
         for run in range(config.runs):
-            one = results[landing.one_run(arm, run)]
+            one = results[learning.one_run(arm, run)]
             values, returns, known, first = _compare(config, arm, one)
             errors = (values - returns)[known]
             near.append(by_steps_to_end(errors, steps_to_end(one)[known]))

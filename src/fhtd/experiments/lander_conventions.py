@@ -18,6 +18,7 @@ from fhtd.reproduction import (
     above,
     style,
 )
+from fhtd.reproduction import curves as learning
 from fhtd.statistics import Interval, Statistics
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def arms(config: Config) -> list[Arm]:
 
 def blocks(config: Config) -> list[Block]:
     """One run each."""
-    return landing.blocks_of(arms(config), config.runs)
+    return learning.blocks_of(arms(config), config.runs)
 
 
 def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
@@ -115,8 +116,8 @@ def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
 
 def combine(config: Config, results: Results) -> Arrays:
     """Curves of every run."""
-    at = landing.points(config.frames)
-    curves = {f"{a}.curves": landing.curves(results, a, config.runs, at) for a in arms(config)}
+    at = learning.points(config.frames)
+    curves = {f"{a}.curves": learning.curves(results, a, config.runs, at) for a in arms(config)}
     return {"frame": at, **curves}
 
 
@@ -144,7 +145,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     for optimiser in config.optimisers:
         for start in config.initialisations:
             ours, theirs = (
-                landing.areas(data, Arm(name, optimiser, start)) for name in ("dfhq", "dqn")
+                learning.areas(data, Arm(name, optimiser, start)) for name in ("dfhq", "dqn")
             )
             gap = Interval.of(ours - theirs)
             found.append(
@@ -169,7 +170,7 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
             ("arm", "run", "area"),
             [str(arm) for arm, _ in rows],
             [run for _, run in rows],
-            [float(landing.areas(data, arm)[run]) for arm, run in rows],
+            [float(learning.areas(data, arm)[run]) for arm, run in rows],
         ),
         "curves": style.as_columns(
             ("arm", "frame", "mean_return"),

@@ -21,6 +21,7 @@ from fhtd.reproduction import (
     exactly,
     style,
 )
+from fhtd.reproduction import curves as learning
 from fhtd.statistics import Interval
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def arms(config: Config) -> list[Arm]:
 
 def blocks(config: Config) -> list[Block]:
     """One run each."""
-    return landing.blocks_of(arms(config), config.runs)
+    return learning.blocks_of(arms(config), config.runs)
 
 
 def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
@@ -159,9 +160,10 @@ def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
 
 def combine(config: Config, results: Results) -> Arrays:
     """Area under the curve of every run of every setting."""
-    at = landing.points(config.frames)
+    at = learning.points(config.frames)
     return {
-        str(arm): landing.curves(results, arm, config.runs, at).mean(axis=1) for arm in arms(config)
+        str(arm): learning.curves(results, arm, config.runs, at).mean(axis=1)
+        for arm in arms(config)
     }
 
 

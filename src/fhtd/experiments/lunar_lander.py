@@ -21,6 +21,7 @@ from fhtd.reproduction import (
     style,
     worst,
 )
+from fhtd.reproduction import curves as learning
 from fhtd.statistics import Interval, Statistics
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def arms(config: Config) -> list[Arm]:
 
 def blocks(config: Config) -> list[Block]:
     """One run each."""
-    return landing.blocks_of(arms(config), config.runs)
+    return learning.blocks_of(arms(config), config.runs)
 
 
 def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
@@ -118,12 +119,12 @@ def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
 
 def combine(config: Config, results: Results) -> Arrays:
     """Curves of every run at common frames, and where value estimates left all sense."""
-    at = landing.points(config.frames)
+    at = learning.points(config.frames)
     data: Arrays = {"frame": at}
     for arm in arms(config):
-        data[f"{arm}.curves"] = landing.curves(results, arm, config.runs, at)
+        data[f"{arm}.curves"] = learning.curves(results, arm, config.runs, at)
         data[f"{arm}.senseless"] = np.array(
-            [landing.senseless(results[landing.one_run(arm, run)]) for run in range(config.runs)]
+            [landing.senseless(results[learning.one_run(arm, run)]) for run in range(config.runs)]
         )
     return data
 
@@ -135,12 +136,12 @@ def plot(config: Config, data: Arrays) -> "Figure":
     for i, arm in enumerate(arms(config)):
         found = Statistics.of(data[f"{arm}.curves"])
         style.line(curves, data["frame"], found.mean, found.standard_error, arm.title, i)
-        landing.dots(areas, i, landing.areas(data, arm), arm.title)
+        landing.dots(areas, i, learning.areas(data, arm), arm.title)
     style.label(
         curves,
         f"LunarLander, {config.runs} runs an arm",
         "frame",
-        f"mean return of the last {landing.WINDOW} episodes",
+        f"mean return of the last {learning.WINDOW} episodes",
     )
     low = min(data[f"{arm}.curves"].mean(axis=0).min() for arm in arms(config))
     curves.set_ylim(max(low, -600.0), None)
@@ -154,15 +155,15 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     """What the paper reads off its figure."""
     first = config.discounts[0]
     ours, theirs = Arm("dfhq", first), Arm("dqn", first)
-    gap = Interval.of(landing.areas(data, ours) - landing.areas(data, theirs))
+    gap = Interval.of(learning.areas(data, ours) - learning.areas(data, theirs))
     found = [
         Claim(
             "area-under-the-curve",
             f"DFHQ's area under the curve is well above DQN's (discount {exactly(first)}).",
             "difference in mean return over all frames, paired over seeds; holds if its 95% "
             "interval lies above 0, fails if below",
-            f"DFHQ {Interval.of(landing.areas(data, ours))}, DQN "
-            f"{Interval.of(landing.areas(data, theirs))}; difference {gap}",
+            f"DFHQ {Interval.of(learning.areas(data, ours))}, DQN "
+            f"{Interval.of(learning.areas(data, theirs))}; difference {gap}",
             above(gap, 0),
         ),
         _variance(data, ours, theirs),
@@ -214,7 +215,7 @@ def _improvement(config: Config, data: Arrays, arm: Arm) -> Claim:
 def _sensitivity(data: Arrays, first: float, last: float) -> Claim:
     """What a discount of 1 costs each."""
     lost = {
-        name: landing.areas(data, Arm(name, first)) - landing.areas(data, Arm(name, last))
+        name: learning.areas(data, Arm(name, first)) - learning.areas(data, Arm(name, last))
         for name in ("dfhq", "dqn")
     }
     more = Interval.of(lost["dqn"] - lost["dfhq"])
@@ -278,7 +279,7 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
             ("arm", "run", "area", "last_fifth", "diverged_at"),
             [arm for arm, _ in rows],
             [run for _, run in rows],
-            [float(landing.areas(data, arm)[run]) for arm, run in rows],
+            [float(learning.areas(data, arm)[run]) for arm, run in rows],
             [float(data[f"{arm}.curves"][run, -len(at) // 5 :].mean()) for arm, run in rows],
             [int(data[f"{arm}.senseless"][run]) for arm, run in rows],
         ),

@@ -80,6 +80,8 @@ class Experiment:
     work: str = ""
     #: Memory that one block takes, in megabytes.
     megabytes: int = 300
+    #: Refuses settings whose blocks cannot be computed here; asked only where some are missing.
+    check: Callable[[Any], None] = lambda config: None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", self.name) or self.name == "raw":

@@ -90,6 +90,8 @@ def reproduce(
     begun, missing = time.perf_counter(), len(work.missing)
     alone = experiment.needs_quiet
     workers = 1 if alone else min(workers, max(missing, 1))
+    if missing:
+        experiment.check(config)
     if address is None and missing:
         check_memory(workers, experiment.megabytes)
     with closing(work):

@@ -10,6 +10,7 @@ from fhtd import checks
 from fhtd.deep import windows
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.backup import Backup, closed_horizons
+from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
 from fhtd.deep.q_learning import q_learning
 from fhtd.deep.settings import MOST_HORIZONS, QOptions, QSettings
@@ -41,7 +42,10 @@ class DFHQSettings(QSettings):
         if self.deepen_every is not None:
             checks.integer("deepen_every", self.deepen_every, 1, 2**31 - 1)
             if self.unshared:
-                raise ValueError("deepen_every needs hidden layers that are shared, not unshared")
+                raise ValueError(
+                    "deepen_every needs hidden layers that are shared: give deepen_every=None with "
+                    "unshared"
+                )
         if isinstance(self.acting, str) and self.acting not in ("final", "mean"):
             raise ValueError(f"acting must be final, mean, a number or weights: {self.acting!r}")
         size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
@@ -68,12 +72,16 @@ class DFHQ(QAgent[DFHQSettings]):
 
     Args:
         environment: a Gymnasium environment with discrete actions, or its id.
-        weighting: of future rewards; replaces the exponential one of `horizon` and `discount`.
+        weighting: of future rewards; replaces the exponential one of `horizon` and `discount`. Its
+            horizons stay where they are unless `deepen_every` is given too.
         seed: of everything: first weights, exploration, replay and episodes.
-        settings: all settings at once; those given by name go before them.
+        preset: name of the settings to begin with: `default`, `paper`, or an environment's id where
+            `fhtd presets` lists it.
+        settings: all settings at once, in place of a preset; those given by name go before them.
     """
 
     settings_type = DFHQSettings
+    presets = presets_of("dfhq")
     weighting: Weighting
 
     def __init__(
@@ -82,6 +90,7 @@ class DFHQ(QAgent[DFHQSettings]):
         *,
         weighting: Weighting | None = None,
         seed: int = 0,
+        preset: str | None = None,
         settings: DFHQSettings | None = None,
         **changes: Unpack[DFHQOptions],
     ) -> None:
@@ -91,8 +100,10 @@ class DFHQ(QAgent[DFHQSettings]):
                 raise ValueError("give either a weighting, or horizon and discount")
             weighting.check_control()
             given["horizon"] = weighting.horizon
+            if settings is None:
+                given.setdefault("deepen_every", None)
         self._given_weighting = weighting
-        super().__init__(environment, seed=seed, settings=settings, **given)
+        super().__init__(environment, seed=seed, preset=preset, settings=settings, **given)
 
     def make_backup(self) -> Backup:
         """Horizon h points at h - n."""

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.backup import Backup
+from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
 from fhtd.deep.q_learning import q_learning
 from fhtd.deep.settings import QOptions, QSettings
@@ -29,20 +30,24 @@ class DQN(QAgent[DQNSettings]):
     Args:
         environment: a Gymnasium environment with discrete actions, or its id.
         seed: of everything: first weights, exploration, replay and episodes.
-        settings: all settings at once; those given by name go before them.
+        preset: name of the settings to begin with: `default`, `paper`, or an environment's id where
+            `fhtd presets` lists it.
+        settings: all settings at once, in place of a preset; those given by name go before them.
     """
 
     settings_type = DQNSettings
+    presets = presets_of("dqn")
 
     def __init__(
         self,
         environment: Any,
         *,
         seed: int = 0,
+        preset: str | None = None,
         settings: DQNSettings | None = None,
         **changes: Unpack[QOptions],
     ) -> None:
-        super().__init__(environment, seed=seed, settings=settings, **changes)
+        super().__init__(environment, seed=seed, preset=preset, settings=settings, **changes)
 
     def make_backup(self) -> Backup:
         """The single output points at itself."""
