@@ -49,9 +49,7 @@ bench-deep: $(INSTALLED)
 
 demo: $(INSTALLED)
 	$(BIN)/fhtd reproduce all
-	$(BIN)/fhtd train CartPole-v1 --frames 15000 --horizon 32 --hidden 64 64 --optimiser adam \
-		--learning-rate 1e-3 --learning-starts 500 --epsilon-frames 4000 --epsilon-final 0.05 \
-		--out runs/cartpole
+	$(BIN)/fhtd train CartPole-v1 --frames 15000 --out runs/cartpole
 	$(BIN)/fhtd evaluate runs/cartpole
 	$(BIN)/fhtd watch runs/cartpole
 	$(BIN)/fhtd explore slippery-maze --out runs/explore-slippery-maze.html

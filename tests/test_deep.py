@@ -241,7 +241,7 @@ def test_gradients_ignore_what_is_not_known():
 
 @pytest.mark.parametrize("kind", [DFHQ, DQN])
 def test_seeds_decide_everything_and_differ(kind):
-    one, again, other = (kind("CartPole-v1", seed=s, **SMALL) for s in (1, 1, 2))
+    one, again, other = (kind("CartPole-v1", preset="paper", seed=s, **SMALL) for s in (1, 1, 2))
     start = [leaf.copy() for leaf in leaves(other)]
     weights = [pair for pair in zip(leaves(one), start, strict=True) if pair[0].any()]
     assert weights
@@ -269,7 +269,7 @@ def test_seeds_decide_everything_and_differ(kind):
 def test_a_loaded_agent_goes_on_to_the_bit(settings, tmp_path):
     path = tmp_path / "agent.npz"
     kind = DFHQ if settings.get("n_step") != 3 else DQN
-    agent = kind("CartPole-v1", seed=3, **(SMALL | settings))
+    agent = kind("CartPole-v1", preset="paper", seed=3, **(SMALL | settings))
     saved_at = []
 
     def save(agent, episode):
@@ -360,7 +360,6 @@ def test_broken_environments_are_named(env, message):
         (lambda: DFHQ("Pendulum-v1", preset="paper"), "discrete actions"),
         (lambda: DFHQ("CartPole-v1", preset="paper", horizon=0), "horizon must be"),
         (lambda: DFHQ("CartPole-v1", preset="paper", optimiser="sgd"), "optimiser must be one of"),
-        (lambda: DFHQ("CartPole-v1", preset="paper", double=True), "double needs a target network"),
         (lambda: DFHQ("CartPole-v1", preset="paper", acting=(1.0,)), "acting must have shape"),
         (
             lambda: DFHQ("CartPole-v1", preset="paper", loss_weights=(1.0,)),

@@ -69,13 +69,13 @@ def test_options_of_the_environment_reach_it(
 def test_a_divergence_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wild = [*CARTPOLE, "--learning-rate", "1e20", "--divergence-limit", "1e6"]
     code, out, err = run(capsys, "train", *wild, "--out", tmp_path / "stops")
-    assert (code, out) == (2, "")
+    assert (code, out) == (2, "preset default\n")
     (line,) = err.splitlines()
     assert "diverged" in line
     recorded = [*wild, "--on-divergence", "record", "--out", tmp_path / "goes-on"]
     code, out, err = run(capsys, "train", *recorded)
     assert (code, err) == (0, "")
-    assert out.startswith("diverged: the loss of horizon ")
+    assert out.startswith("preset default\ndiverged: the loss of horizon ")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_mistakes_are_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = run(capsys, *arguments.split())
-    assert (code, out) == (2, "")
+    assert (code, out) == (2, "preset default\n")
     (line,) = err.splitlines()
     assert line.startswith("fhtd")
     assert says in line

@@ -8,11 +8,16 @@ from pathlib import Path
 
 import fhtd
 
+_SHAPING = (
+    *("numpy", "numba", "gymnasium", "jax", "optax", "box2d"),
+    *("torch", "stable-baselines3", "sb3-contrib"),
+)
+
 
 def versions() -> dict[str, str]:
     """Of everything that shapes a number."""
     found = {"fhtd": fhtd.__version__, "python": platform.python_version()}
-    for name in ("numpy", "numba", "gymnasium", "jax", "optax", "box2d"):
+    for name in _SHAPING:
         with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return {**found, "machine": platform.machine()}
