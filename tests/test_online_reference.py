@@ -288,6 +288,9 @@ def cases(draw, method, complex_values=False, n_actions=None, kinds=("table", "m
         rows = draw(vectors(vectors(entries, size), n_states))
     phase = draw(st.sampled_from([1j, 0.6 - 0.8j])) if complex_values else 1.0
     c, d, discount = draw(weightings(horizon, hundredths(-1.2, 1.2), phase))
+    if method.control and not complex_values:
+        # A maximum times a negative bootstrap is refused.
+        d, discount = [abs(factor) for factor in d], discount and abs(discount)
     alpha = draw(hundredths(0.01, 0.6))
     size = n_actions * len(rows[0])
     spread = draw(vectors(st.integers(-9999, 9999), size * horizon))

@@ -232,15 +232,17 @@ def _typed(request: Any) -> dict[str, str]:
 
 def _say_finished(kept: Any, asked: Any, folder: Path) -> None:
     """The same request is done already; another one must not seem to be."""
-    for field in dataclasses.fields(kept):
-        was, wanted = getattr(kept, field.name), getattr(asked, field.name)
-        # Earlier versions wrote down only some of the settings.
-        if field.name == "settings" and kept.all_settings == asked.all_settings:
-            continue
-        if was != wanted:
+    # Earlier versions wrote down only some of the settings.
+    was, wanted = (
+        {k: v for k, v in dataclasses.asdict(one).items() if k != "settings"}
+        | dataclasses.asdict(one.all_settings)
+        for one in (kept, asked)
+    )
+    for name in was | wanted:
+        if was.get(name) != wanted.get(name):
             raise ValueError(
-                f"{folder} holds a finished run with {field.name} {was!r}, not {wanted!r}: "
-                "give another --out"
+                f"{folder} holds a finished run with {name} {was.get(name)!r}, not "
+                f"{wanted.get(name)!r}: give another --out"
             )
     print(f"{folder} is finished: see {folder / 'episodes.csv'}, or fhtd evaluate {folder}")
 
