@@ -146,7 +146,11 @@ def test_seed_decides_the_bits(name: str) -> None:
 @pytest.mark.parametrize("name", SEEDED)
 def test_a_block_does_not_depend_on_the_number_of_runs(name: str) -> None:
     experiment, config = small(name)
-    more = replace(config, runs=10 * config.runs + 1)
+    runs = config.runs
+    more = replace(
+        config,
+        runs=tuple(10 * n + 1 for n in runs) if isinstance(runs, tuple) else 10 * runs + 1,
+    )
     for block in (experiment.blocks(config)[0], experiment.blocks(config)[-1]):
         assert same_bits(
             run_block(experiment, config, 0, block), run_block(experiment, more, 0, block)

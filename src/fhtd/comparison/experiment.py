@@ -16,6 +16,7 @@ from fhtd.comparison.arms import Arm, Cell, cell, parse_all
 from fhtd.environments import check_id, make
 from fhtd.reproduction import Arrays, Block, Chart, Claim, Experiment, Results, Scratch, above
 from fhtd.reproduction import curves as learning
+from fhtd.reproduction.arms import MOST_RUNS
 from fhtd.reproduction.training import seed_of, trained
 from fhtd.statistics import Interval
 
@@ -55,7 +56,7 @@ class Config:
             if len(values) not in (1, len(self.environments)):
                 raise ValueError(f"{name} must be one, or one for each environment, got {values}")
             for value in values:
-                checks.integer(name, value, 1)
+                checks.integer(name, value, 1, MOST_RUNS if name == "runs" else None)
             object.__setattr__(self, name, values)
 
     def each(self) -> list[tuple[str, int, int]]:
@@ -182,11 +183,13 @@ def plot(config: Config, data: Arrays) -> "Figure":
         colour = style.COLOURS[i % len(style.COLOURS)]
         if np.isfinite(found.low):
             last.plot([found.low, found.high], [i, i], color=colour, linewidth=6, alpha=0.3)
-        last.plot([found.mean], [i], style.MARKERS[i % len(style.MARKERS)], color=colour)
+        last.plot(
+            [found.mean], [i], style.MARKERS[i % len(style.MARKERS)], color=colour, label=label
+        )
     last.set_yticks(range(len(config.arms)), labels(config))
     last.invert_yaxis()
-    last.set_title("All environments: interquartile mean", fontsize=10)
-    last.set_xlabel("normalised area under the curve")
+    title = "All environments: interquartile mean"
+    style.label(last, title, "normalised area under the curve", "arm")
     for panel in panels[count:]:
         panel.set_visible(False)
     return figure
