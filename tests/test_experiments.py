@@ -218,6 +218,7 @@ def test_a_blocks_name_carries_the_very_setting(step_size: float) -> None:
 BAD_BY_TYPE: dict[type, list[Any]] = {
     int: [-1, 1.5, True, "3", None],
     float: [math.nan, math.inf, -1e-9, "0.5", True, None],
+    str: [3, None, ("x",)],
     tuple: [(), ("x",), (math.nan, 1.0, 2.0), (-100, -99, -98), (None,)],
 }
 #: Any finite number is a reward.

@@ -47,6 +47,8 @@ class Config:
     def __post_init__(self) -> None:
         checks.integer("runs", self.runs, 1)
         checks.integer("frames", self.frames, 1)
+        if not isinstance(self.others, str):
+            raise TypeError(f"others must be text such as hidden=16:16, got {self.others!r}")
         for name in ("windows", "intervals"):
             values = getattr(self, name)
             landing.check_each(name, values, lambda n, v: checks.integer(n, v, 1))

@@ -37,9 +37,12 @@ class Config(comparison.Config):
     """Frames of a run: one number, or one for each environment."""
 
     def __post_init__(self) -> None:
+        if not self.environments or self.environments[0] != landing.ENVIRONMENT:
+            raise ValueError(f"environments must begin with {landing.ENVIRONMENT}")
+        texts = all(isinstance(arm, str) for arm in self.arms)
+        if not self.arms or not texts or comparison.labels(self)[0] != OURS:
+            raise ValueError(f"arms must begin with {OURS}, got {self.arms}")
         super().__post_init__()
-        if comparison.labels(self)[0] != OURS or self.environments[0] != landing.ENVIRONMENT:
-            raise ValueError(f"arms must begin with {OURS}, environments with LunarLander")
 
     @classmethod
     def smoke(cls) -> "Config":
