@@ -102,7 +102,7 @@ def test_equal_arms_are_run_once_and_first_runs_come_first() -> None:
         ("CartPole-v1 --arms =dfhq", "[LABEL=]ALGORITHM[,SETTING=VALUE...]"),
         ("CartPole-v1 --arms a=dfhq a=dqn", "labels of their own, got 'a' twice"),
         ("CartPole-v1 --arms dfhq dfhq", "arms must be named, each once"),
-        ("CartPole-v1 --runs 0", "runs must be at least 1"),
+        ("CartPole-v1 --runs 0", "runs must be from 1 to"),
         ("CartPole-v1 --frames 10 20", "frames must be one, or one for each environment"),
         ("CartPole-v1 --arms nowhere:Agent", "nowhere"),
     ],
