@@ -72,7 +72,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["show"], "NAME Name of the experiment"),
         (["report"], "--results PATH Folder of results. (default: runs)"),
         (["reproduce"], "Reproduce several experiments, or all of them."),
-        (["reproduce", "all"], "--runs {None}|INT Number of runs instead of"),
+        (["reproduce", "all"], "--runs INT Number of runs instead of"),
     ],
 )
 def test_help_of_a_command(

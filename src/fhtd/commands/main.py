@@ -43,9 +43,9 @@ _COMMANDS = {
     "explore": ("pages", "explore"),
     "train": ("train", "train"),
     "compare": ("compare", "compare"),
-    "presets": ("train", "presets"),
-    "evaluate": ("train", "evaluate"),
-    "record": ("train", "record"),
+    "presets": ("agents", "presets"),
+    "evaluate": ("agents", "evaluate"),
+    "record": ("agents", "record"),
     "watch": ("pages", "watch"),
 }
 #: Those whose libraries are an extra.

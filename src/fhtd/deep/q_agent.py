@@ -59,8 +59,8 @@ class QAgent(Agent[Q]):
 
     def explored(self, allowed: npt.NDArray[np.bool_]) -> int | None:
         """A random action with the final epsilon."""
-        if self.loop.rng.random() < self.settings.epsilon_final:
-            return self.actions.random(self.loop.rng, allowed)
+        if self._draws.random() < self.settings.epsilon_final:
+            return self.actions.random(self._draws, allowed)
         return None
 
     @classmethod
