@@ -70,7 +70,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["list"], "what each shows"),
         (["show"], "NAME Name of the experiment"),
-        (["report"], "--results PATH Folder of results. (default: runs)"),
+        (["report"], "--results DIR Folder of results to read. (default: runs)"),
         (["reproduce"], "Reproduce several experiments, or all of them."),
         (["reproduce", "all"], "--runs INT Number of runs instead of"),
     ],
@@ -115,7 +115,7 @@ def test_every_setting_is_a_flag_with_a_sentence(
         flag = field.name.replace("_", "-")
         (sentence,) = re.findall(rf" --{flag} [^-]+? ([A-Z][^│]*?) \(default: ", words(out))
         assert len(sentence) > 10
-    for flag in ("--scale {paper,smoke}", "--workers INT", "--seed INT", "--out PATH", "--force"):
+    for flag in ("--scale {paper,smoke}", "--workers INT", "--seed INT", "--out DIR", "--force"):
         assert flag in words(out)
 
 
@@ -278,7 +278,7 @@ def test_list_says_what_each_shows_and_costs(capsys: pytest.CaptureFixture[str])
 
 
 def test_reproduce_show_and_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, err = run(capsys, "show", "off-policyness", "--out", tmp_path)
+    code, out, err = run(capsys, "show", "off-policyness", "--results", tmp_path)
     assert (code, err) == (0, "")
     assert "  runs = 1000  (smoke: 20)\n      Random grid worlds (paper: 1,000).\n" in out
     assert f"No results in {tmp_path} yet: fhtd reproduce off-policyness" in out
@@ -293,7 +293,7 @@ def test_reproduce_show_and_report(capsys: pytest.CaptureFixture[str], tmp_path:
     code, out, err = run(capsys, "reproduce", *QUICK, "--seed", 4, "--out", tmp_path)
     assert out.startswith("off-policyness: 1 kept; see ")
 
-    code, out, err = run(capsys, "show", "off-policyness", "--out", tmp_path)
+    code, out, err = run(capsys, "show", "off-policyness", "--results", tmp_path)
     assert (code, err) == (0, "")
     assert (
         "Verdicts at other settings (runs 3 instead of 1000, horizon 8 instead of 64) (seed 4, "

@@ -1,10 +1,30 @@
-"""Callbacks that show the log elsewhere: TensorBoard, Weights & Biases."""
+"""Callbacks that show the log: on the terminal, in TensorBoard, at Weights & Biases."""
 
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from fhtd.callbacks import Callback
+
+
+class Printed(Callback):
+    """Prints rows of the log: what `verbose=1` does."""
+
+    def log(self, agent: Any, row: dict[str, float]) -> None:
+        """One line."""
+        names = {
+            "time/total_timesteps": "frame",
+            "time/episodes": "episode",
+            "rollout/ep_rew_mean": "return",
+            "rollout/exploration_rate": "epsilon",
+            "train/loss": "loss",
+            "train/horizon": "horizon",
+            "eval/mean_reward": "evaluated",
+        }
+        told = [f"{name} {row[tag]:.6g}" for tag, name in names.items() if tag in row]
+        sys.stdout.write(", ".join(told) + "\n")
+        sys.stdout.flush()
 
 
 class TensorBoard(Callback):

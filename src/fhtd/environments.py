@@ -133,6 +133,13 @@ def _spaces(environment: Any) -> tuple[Any, Any]:
     return environment.observation_space, environment.action_space
 
 
+def one_of(environment: Any, env: Any) -> Any:
+    """What is given by either name; both at once are refused."""
+    if environment is not None and env is not None:
+        raise TypeError("give either environment or env, which is another name for it")
+    return env if environment is None else environment
+
+
 def spec_id(environment: Any) -> str | None:
     """The id that an environment was made by, if it has one."""
     spec = getattr(environment, "spec", None)

@@ -29,6 +29,7 @@ deep agents (pip install 'fhtd[deep]'):
   compare     any agents in any environments: curves, areas, intervals, a verdict for each pair
   presets     settings to begin with, and the scores that were measured with them
   evaluate    mean return of a trained agent
+  plot        learning curves of training runs
   record      an episode as an animation, beside what the agent expects
   watch       one HTML page of an episode: what the agent expects at each frame, and what came
 
@@ -45,6 +46,7 @@ _COMMANDS = {
     "compare": ("compare", "compare"),
     "presets": ("agents", "presets"),
     "evaluate": ("agents", "evaluate"),
+    "plot": ("plot", "plot"),
     "record": ("agents", "record"),
     "watch": ("pages", "watch"),
 }

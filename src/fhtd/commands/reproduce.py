@@ -31,8 +31,8 @@ class Common:
     """Address of a Ray cluster to send the work to instead, or auto for the one here."""
     seed: int = 0
     """Seed of all runs; run i draws from SeedSequence(seed, spawn_key=(i,))."""
-    out: Path = Path("runs")
-    """Folder of results; what is already there is not computed again."""
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs")
+    """Folder to write; what is already there is not computed again."""
     force: bool = False
     """Compute everything again."""
     check: bool = False

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks, progress
+from fhtd.boards import Printed
 from fhtd.callbacks import Group
 from fhtd.deep import checkpoint, describing
 from fhtd.deep.algorithm import Algorithm
@@ -22,10 +23,10 @@ from fhtd.deep.codecs import Observations, actions_of
 from fhtd.deep.episodes import Step, steps
 from fhtd.deep.experience import Experience
 from fhtd.deep.loop import Choose, Loop, Measure
-from fhtd.deep.metrics import Printed, Recent, View
+from fhtd.deep.metrics import Recent, View
 from fhtd.deep.presets import DEFAULT, Preset, preset_named
 from fhtd.deep.settings import Settings, changed, chosen
-from fhtd.environments import another, make
+from fhtd.environments import another, make, one_of
 from fhtd.errors import DivergenceError
 from fhtd.evaluation import MAX_STEPS, Evaluated, evaluated, warn_of_cuts
 from fhtd.targets import weighted_sums
@@ -57,6 +58,17 @@ class Agent(Generic[S]):
         super().__init_subclass__(**options)
         Agent.kinds[cls.__name__] = cls
         describing.describe(cls)
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Explain calls as other libraries have them: Python would only count arguments."""
+        if len(given) > 1 and isinstance(given[0], str) and given[0].endswith("Policy"):
+            raise TypeError(
+                f"{cls.__name__} takes no policy {given[0]!r}: the environment comes first, layers "
+                f"are a setting, as in {cls.__name__}(environment, hidden=(64, 64))"
+            )
+        if "env" in named and not given:
+            raise TypeError(f"env is called environment here: {cls.__name__}(environment, ...)")
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -465,14 +477,15 @@ class Agent(Generic[S]):
         checkpoint.save(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | PathLike[str], environment: Any = None) -> Self:
+    def load(cls, path: str | PathLike[str], environment: Any = None, *, env: Any = None) -> Self:
         """Read what `save` wrote.
 
         Args:
             path: of the file.
             environment: to go on in; default: made by the id that was saved.
+            env: the same, by the name that other libraries have for it.
         """
-        return checkpoint.load(cls, Path(path), environment)
+        return checkpoint.load(cls, Path(path), one_of(environment, env))
 
     @classmethod
     def from_saved(cls, environment: Any, saved: "checkpoint.Saved") -> Self:

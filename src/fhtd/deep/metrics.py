@@ -1,6 +1,5 @@
 """What is told of training while it goes on: rows of a log, and a line of words."""
 
-import sys
 import time
 from collections import deque
 from typing import Any
@@ -96,7 +95,7 @@ class View(Callback):
             words.append(f"{(agent.frames - self._first) / passed:,.0f} frames/s")
         words.append(f"{agent.episodes:,} episodes")
         if (mean := self.recent.mean_return) is not None:
-            words.append(f"return {mean:.4g}")
+            words.append(f"mean return {mean:.4g}")
         if self._evaluated is not None:
             words.append(f"evaluated {self._evaluated:.4g}")
         words += [
@@ -107,22 +106,3 @@ class View(Callback):
         if self._loss is not None:
             words.append(f"loss {self._loss:.3g}")
         return ", ".join(words)
-
-
-class Printed(Callback):
-    """Prints rows of the log, for `verbose`."""
-
-    def log(self, agent: Any, row: dict[str, float]) -> None:
-        """One line."""
-        names = {
-            "time/total_timesteps": "frame",
-            "time/episodes": "episode",
-            "rollout/ep_rew_mean": "return",
-            "rollout/exploration_rate": "epsilon",
-            "train/loss": "loss",
-            "train/horizon": "horizon",
-            "eval/mean_reward": "evaluated",
-        }
-        told = [f"{name} {row[tag]:.6g}" for tag, name in names.items() if tag in row]
-        sys.stdout.write(", ".join(told) + "\n")
-        sys.stdout.flush()
