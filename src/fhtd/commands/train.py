@@ -156,7 +156,7 @@ def _train_several(running: Running, request: Any) -> None:
     if running.tensorboard:
         raise UserError("--tensorboard is for single runs: fhtd plot draws those of several")
     folder = running.out or _folder(request)
-    study = studies.Study(request, folder, checks.integer("runs", running.runs, 1))
+    study = studies.Study(request, folder, running.runs or 0)
     checks.integer("workers", running.workers, 1)
     request.build()  # whatever is wrong with it is said before any process begins
     for seed in study.seeds:

@@ -251,7 +251,7 @@ class Agent(Generic[S]):
             deterministic: leave out exploration.
             mask: which actions are permitted.
         """
-        if np.shape(observation) == self.observations.raw_shape:
+        if self.observations.is_one(observation):
             return self.decide(observation, deterministic, mask), state
         found = [self.decide(one, deterministic, mask) for one in observation]
         return np.array(found), state
