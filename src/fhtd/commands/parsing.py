@@ -5,7 +5,9 @@ import dataclasses
 import io
 import itertools
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
@@ -53,7 +55,7 @@ def parse(kind: Any, prog: str, arguments: list[str], examples: Sequence[str] = 
         if not end.code:  # help was asked for
             sys.stdout.write(_plainer(shown.getvalue()))
             if examples and {"-h", "--help"} & set(arguments):
-                sys.stdout.write("\nexamples:\n" + "".join(f"  {line}\n" for line in examples))
+                sys.stdout.write("\nexamples:\n" + "".join(map(_example, examples)))
             raise
         raise UserError(f"{_gist(printed.getvalue())} (see {prog} --help)") from None
     for flag in _without_values(parsed):
@@ -73,8 +75,30 @@ def _without_values(parsed: Any) -> Iterator[str]:
 
 
 def _plainer(text: str) -> str:
-    """Help without what tyro says of flags that may be left out: all of them may."""
-    return re.sub(r"\{None\}\|(\S+)", r"\1" + " " * len("{None}|"), text)
+    """Help without what tyro says of flags that may be left out, and no wider than the terminal."""
+    plain = re.sub(r"\{None\}\|(\S+)", r"\1" + " " * len("{None}|"), text)
+    width = _width()
+    lines = [
+        textwrap.fill(line, width) if len(line) > width and line[:1].isalpha() else line
+        for line in map(str.rstrip, plain.splitlines())
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size().columns, 30)
+
+
+def _example(line: str) -> str:
+    """A command line; on a narrow terminal what is said of it stands above."""
+    if len(line) + 2 <= _width():
+        return f"  {line}\n"
+    command, _, said = line.partition("  #")
+    above = textwrap.fill(said.strip(), _width(), initial_indent="  # ", subsequent_indent="  # ")
+    parts = textwrap.wrap(
+        command.strip(), _width() - 4, break_on_hyphens=False, break_long_words=False
+    )
+    return (f"{above}\n" if said else "") + "  " + " \\\n    ".join(parts) + "\n"
 
 
 def nearest(given: str, known: Sequence[str]) -> str:
