@@ -12,12 +12,13 @@ from fhtd.environments import one_of
 from fhtd.evaluation import MAX_STEPS, warn_of_cuts
 from fhtd.features import Representation
 from fhtd.online.baselines import InfiniteHorizonLearner
-from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting, with_column_zero
+from fhtd.online.fixed_horizon import check_weighting, with_column_zero
 from fhtd.online.interaction import evaluate, features_of, learn
 from fhtd.online.kernels.one_step import OneStepControl
 from fhtd.online.kernels.traces import ControlTraces
 from fhtd.online.learner import Layout, Learner
 from fhtd.online.schedule import Rate, check_rate, rate_at
+from fhtd.online.window import WindowLearner
 from fhtd.weighting import Weighting
 
 
@@ -251,7 +252,7 @@ def _plain(action: Any) -> Any:
     return action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
 
 
-class FHQ(ControlLearner, FixedHorizonLearner):
+class FHQ(ControlLearner, WindowLearner):
     """Fixed-horizon Q-learning: every horizon greedy for itself (Algorithm 2)."""
 
     state_type: ClassVar[Callable[..., Any]] = OneStepControl
@@ -268,6 +269,7 @@ class FHQ(ControlLearner, FixedHorizonLearner):
         initial_spread: float = 0.0,
         seed: int | None = None,
         allow_divergence: bool = False,
+        deepen_every: int | None = None,
     ) -> None:
         """Begin with the first weights.
 
@@ -282,6 +284,7 @@ class FHQ(ControlLearner, FixedHorizonLearner):
             initial_spread: Standard deviation of normal noise on each of the first weights.
             seed: Seed of that noise and of exploration; None draws one.
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+            deepen_every: Updates after which the horizons move on, as `deepen` does; None: never.
         """
         features = self._seen(features, n_actions)
         self.epsilon = check_rate("epsilon", epsilon, 1)
@@ -293,6 +296,7 @@ class FHQ(ControlLearner, FixedHorizonLearner):
             initial_spread=initial_spread,
             seed=seed,
             allow_divergence=allow_divergence,
+            deepen_every=deepen_every,
         )
 
     def _constants(self) -> dict[str, Any]:
@@ -348,6 +352,11 @@ class FHQLambda(FHQ):
             initial_spread=initial_spread,
             seed=seed,
             allow_divergence=allow_divergence,
+        )
+
+    def _check_window(self, name: str) -> None:
+        raise TypeError(
+            f"{name} is not for FHQ(lambda): its traces reach over horizons left behind"
         )
 
     def _check_expectation(self) -> None:
