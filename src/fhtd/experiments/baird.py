@@ -140,6 +140,19 @@ def combine(config: Config, results: Results) -> Arrays:
     return data
 
 
+#: Weights that go together: six of them see one state each, the others see several.
+GROUPS = (("$w_1$ to $w_6$", slice(0, 6), 1), ("$w_7$", slice(6, 7), 2), ("$w_8$", slice(7, 8), 0))
+#: Records over which the picture shows how far a weight swings.
+_WINDOW = 25
+
+
+def _reach(steps: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """The middle of each stretch of records, and the lowest and highest of some weights in it."""
+    parts = np.array_split(np.arange(len(steps)), max(1, len(steps) // _WINDOW))
+    low, high = (np.array([f(weights[part]) for part in parts]) for f in (np.min, np.max))
+    return np.array([steps[part].mean() for part in parts]), low, high
+
+
 def plot(config: Config, data: Arrays) -> "Figure":
     """Eight weights of the final horizon over time; TD beside it."""
     figure, axes = style.panels(1, 3, width=4.0)
@@ -148,14 +161,25 @@ def plot(config: Config, data: Arrays) -> "Figure":
         "td": "TD on the same experience",
         "fhtd-random": "FHTD, random first weights",
     }
-    rows = style.thin(len(data["step"]))
-    steps = data["step"][rows]
     for panel, arm in zip(axes[0], ARMS, strict=True):
-        mean, error = data[f"{arm}.mean"][rows], data[f"{arm}.error"][rows]
-        for i in range(mean.shape[1]):
-            style.line(panel, steps, mean[:, i], error[:, i], f"$w_{i + 1}$", i, width=0.9)
-        panel.set_yscale("symlog", linthresh=1e4 if arm == "td" else 10)
-        style.label(panel, titles[arm], "step", "weight (symmetric log scale)", columns=2)
+        mean = data[f"{arm}.mean"]
+        for label, which, index in GROUPS:
+            steps, low, high = _reach(data["step"], mean[:, which])
+            colour, _ = style.look(index)
+            panel.fill_between(steps, low, high, color=colour, alpha=0.25, linewidth=0)
+            for edge in (low, high):
+                panel.plot(
+                    steps, edge, color=colour, linewidth=1, label=label if edge is low else None
+                )
+        style.both_signs(panel, 1e4 if arm == "td" else 10, float(np.abs(mean).max()))
+        style.label(panel, titles[arm], "step", "weight (symmetric log scale)")
+        panel.get_legend().remove()
+    style.legend_above(figure, axes[0, 0], columns=len(GROUPS))
+    style.say(
+        figure,
+        f"means of {config.runs:,} runs; shaded: from the lowest to the highest within each "
+        f"{_WINDOW} recorded steps, as the weights swing; standard errors are in weights.csv",
+    )
     return figure
 
 
@@ -270,6 +294,7 @@ EXPERIMENT = Experiment(
                 lines=f"{arm}.",
                 log_y=True,
                 absolute=True,
+                styles=(*((f"w{i}", 1) for i in range(1, 7)), ("w7", 2), ("w8", 0)),
             )
             for arm, title in zip(
                 ARMS,
