@@ -142,43 +142,42 @@ def combine(config: Config, results: Results) -> Arrays:
 
 #: Weights that go together: six of them see one state each, the others see several.
 GROUPS = (("$w_1$ to $w_6$", slice(0, 6), 1), ("$w_7$", slice(6, 7), 2), ("$w_8$", slice(7, 8), 0))
-#: Records over which the picture shows how far a weight swings.
-_WINDOW = 25
+#: Records over which the picture shows how far the weights swing: two of their swings.
+_WINDOW = 41
+#: Below this, a weight is drawn as this.
+_SMALLEST = 1e-3
 
 
-def _reach(steps: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """The middle of each stretch of records, and the lowest and highest of some weights in it."""
-    parts = np.array_split(np.arange(len(steps)), max(1, len(steps) // _WINDOW))
-    low, high = (np.array([f(weights[part]) for part in parts]) for f in (np.min, np.max))
-    return np.array([steps[part].mean() for part in parts]), low, high
+def _reach(weights: Floats) -> Floats:
+    """The largest size of some weights within so many records around each."""
+    size = np.abs(weights).max(axis=1)
+    padded = np.pad(size, _WINDOW // 2, mode="edge")
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, _WINDOW).max(axis=1))
 
 
 def plot(config: Config, data: Arrays) -> "Figure":
-    """Eight weights of the final horizon over time; TD beside it."""
+    """How large the weights of the final horizon are over time; TD's beside it."""
     figure, axes = style.panels(1, 3, width=4.0)
     titles = {
         "fhtd": f"FHTD, horizon {config.horizon}",
         "td": "TD on the same experience",
         "fhtd-random": "FHTD, random first weights",
     }
+    rows = style.thin(len(data["step"]))
     for panel, arm in zip(axes[0], ARMS, strict=True):
         mean = data[f"{arm}.mean"]
         for label, which, index in GROUPS:
-            steps, low, high = _reach(data["step"], mean[:, which])
-            colour, _ = style.look(index)
-            panel.fill_between(steps, low, high, color=colour, alpha=0.25, linewidth=0)
-            for edge in (low, high):
-                panel.plot(
-                    steps, edge, color=colour, linewidth=1, label=label if edge is low else None
-                )
-        style.both_signs(panel, 1e4 if arm == "td" else 10, float(np.abs(mean).max()))
-        style.label(panel, titles[arm], "step", "weight (symmetric log scale)")
+            reach = np.maximum(_reach(mean[:, which]), _SMALLEST)
+            style.line(panel, data["step"][rows], reach[rows], None, label, index)
+        panel.set_yscale("log")
+        style.label(panel, titles[arm], "step", "size of the weight")
         panel.get_legend().remove()
     style.legend_above(figure, axes[0, 0], columns=len(GROUPS))
+    around = _WINDOW * int(data["step"][-1] - data["step"][-2]) if len(data["step"]) > 1 else 1
     style.say(
         figure,
-        f"means of {config.runs:,} runs; shaded: from the lowest to the highest within each "
-        f"{_WINDOW} recorded steps, as the weights swing; standard errors are in weights.csv",
+        f"means of {config.runs:,} runs, which swing about 0: the largest size within {around:,} "
+        f"steps, {_SMALLEST:g} at least; every weight and its standard error are in weights.csv",
     )
     return figure
 

@@ -169,7 +169,7 @@ def combine(config: Config, results: Results) -> Arrays:
 
 def plot(config: Config, data: Arrays) -> "Figure":
     """Area under the curve over widths, at each algorithm's best rate; one panel a discount."""
-    figure, axes = style.panels(1, len(config.discounts))
+    figure, axes = style.panels(1, len(config.discounts), width=6.0)
     for panel, discount in zip(axes[0], config.discounts, strict=True):
         kinds = [("dfhq", horizon) for horizon in config.horizons] + [("dqn", 0)]
         index = 0

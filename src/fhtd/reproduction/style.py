@@ -111,16 +111,6 @@ def band(runs: int, what: str = "runs") -> str:
     return f"bands: one standard error over {runs:,} {what}" if runs > 1 else "a single run"
 
 
-def both_signs(axes: "Axes", threshold: float, largest: float) -> None:
-    """A logarithmic y axis for both signs, with room between its ticks."""
-    first = round(np.log10(threshold))
-    decades = np.arange(first, np.ceil(np.log10(max(largest, 10 * threshold))) + 1)
-    shown = decades[:: max(1, -(-len(decades) // 4))][1:]
-    axes.set_yscale("symlog", linthresh=threshold)
-    axes.set_yticks([*(-(10.0 ** shown[::-1])), 0, *(10.0**shown)])
-    axes.minorticks_off()
-
-
 def whole_steps(axes: "Axes") -> None:
     """Mark whole numbers only along x."""
     from matplotlib.ticker import MaxNLocator
