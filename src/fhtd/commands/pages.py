@@ -77,6 +77,7 @@ def explore(arguments: list[str]) -> None:
         steps=parsed.steps,
         seed=parsed.seed,
         state_names=world.state_names,
+        map_labels=world.map_labels,
     )
     write(out, text)
 
