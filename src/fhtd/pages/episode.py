@@ -289,7 +289,8 @@ def _charts(number: int, signal: Signal) -> dict[str, Any]:
     found[f"chart-episode-{number}"] = whole
     if endless:
         return found
-    reach = (0.5, signal.horizons[-1] + 0.5)
+    # A window of long horizons has the chart to itself.
+    reach = (signal.horizons[0] - 0.5, signal.horizons[-1] + 0.5)
     sums = _sums(signal)
     over = charts.figure(
         "horizon (steps)", "return", x_range=reach, y_range=_range(signal.values, sums)
