@@ -280,7 +280,8 @@ _GROUPS: dict[str, tuple[str, Sequence[str]]] = {
         "Layers, and how they are trained.",
         (
             *("hidden", "layer_norm", "initialisation", "unshared", "normalise", "optimiser"),
-            *("learning_rate", "max_grad_norm", "loss", "loss_weights"),
+            *("learning_rate", "learning_rate_final", "learning_rate_updates"),
+            *("max_grad_norm", "loss", "loss_weights"),
         ),
     ),
     "replay": (
