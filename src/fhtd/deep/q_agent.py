@@ -12,6 +12,7 @@ from fhtd.deep import checkpoint
 from fhtd.deep.agent import Agent
 from fhtd.deep.backup import Backup
 from fhtd.deep.experience import Experience, Layout, Replay
+from fhtd.deep.q_learning import agreement
 from fhtd.deep.settings import QSettings
 from fhtd.environments import one_of
 
@@ -59,8 +60,8 @@ class QAgent(Agent[Q]):
         return self.backup.horizons
 
     @property
-    def acting_weights(self) -> npt.NDArray[np.float64]:
-        """Weight of each output in the score that actions are chosen by."""
+    def acting_weights(self) -> npt.NDArray[np.float64] | None:
+        """Weight of each output in the score that actions are chosen by; None for agreement."""
         return np.ones(self.backup.size)
 
     @property
@@ -76,7 +77,21 @@ class QAgent(Agent[Q]):
         """Both from one pass of the network."""
         allowed = self.actions.check_mask(mask)
         values = self.values(observation)
-        return values, int(np.where(allowed, values @ self.acting_weights, -np.inf).argmax())
+        return values, int(np.where(allowed, self.scores(values, allowed), -np.inf).argmax())
+
+    def scores(
+        self, values: npt.NDArray[Any], allowed: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.float64]:
+        """What actions are chosen by.
+
+        Args:
+            values: (actions, outputs), as `values` gives them.
+            allowed: which actions are permitted.
+        """
+        weights = self.acting_weights
+        if weights is None:
+            return np.asarray(agreement(values, allowed[:, None]))
+        return np.asarray(values @ weights)
 
     def explored(self, allowed: npt.NDArray[np.bool_]) -> int | None:
         """A random action with the final epsilon."""

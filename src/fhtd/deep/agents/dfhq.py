@@ -33,8 +33,9 @@ class DFHQSettings(QSettings):
     """Give every horizon a network of its own, as the theory assumes."""
     loss_weights: tuple[float, ...] | None = None
     """Weight of each learned horizon in the loss (paper: equal)."""
-    acting: Literal["final", "mean"] | int | tuple[float, ...] = "final"
-    """What to act on: the final horizon, the mean of all or of the last k, or a weight for each."""
+    acting: Literal["final", "mean", "agreement"] | int | tuple[float, ...] = "final"
+    """What to act on: the final horizon, the mean of all or of the last k, a weight for each, or
+    what all agree on, each with its own worst action at 0 and its best at 1 (paper: final)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,8 +48,10 @@ class DFHQSettings(QSettings):
                     "deepen_every needs hidden layers that are shared: give deepen_every=None with "
                     "unshared"
                 )
-        if isinstance(self.acting, str) and self.acting not in ("final", "mean"):
-            raise ValueError(f"acting must be final, mean, a number or weights: {self.acting!r}")
+        if isinstance(self.acting, str) and self.acting not in ("final", "mean", "agreement"):
+            raise ValueError(
+                f"acting must be final, mean, agreement, a number or weights: {self.acting!r}"
+            )
         size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
         scaled_loss_weights(self.loss_weights, size)
         acting_weights(self.acting, size)
@@ -62,7 +65,7 @@ class DFHQOptions(QOptions, total=False):
     deepen_every: int | None
     unshared: bool
     loss_weights: tuple[float, ...] | None
-    acting: Literal["final", "mean"] | int | tuple[float, ...]
+    acting: Literal["final", "mean", "agreement"] | int | tuple[float, ...]
 
 
 class DFHQ(QAgent[DFHQSettings]):
@@ -224,13 +227,15 @@ class DFHQ(QAgent[DFHQSettings]):
         return self
 
     @property
-    def acting_weights(self) -> npt.NDArray[np.float64]:
-        """Weight of each horizon in the score that actions are chosen by."""
+    def acting_weights(self) -> npt.NDArray[np.float64] | None:
+        """Weight of each horizon in the score that actions are chosen by; None for agreement."""
         return acting_weights(self.settings.acting, self.backup.size)
 
 
-def acting_weights(acting: Any, size: int) -> npt.NDArray[np.float64]:
-    """The setting `acting` as a weight for each of so many horizons."""
+def acting_weights(acting: Any, size: int) -> npt.NDArray[np.float64] | None:
+    """The setting `acting` as a weight for each of so many horizons; None for agreement."""
+    if acting == "agreement":
+        return None
     if acting == "final":
         return np.asarray(np.eye(size)[-1])
     if acting == "mean":
