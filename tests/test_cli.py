@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from commands import (
 )
 from fhtd import __version__
 from fhtd.commands import parsing
-from fhtd.commands.main import main
+from fhtd.commands.main import COMMANDS, main
 from fhtd.commands.parsing import parse
 from fhtd.experiments import NAMES, find
 
@@ -70,9 +71,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["list"], "what each shows"),
         (["show"], "NAME Name of the experiment"),
-        (["report"], "--results PATH Folder of results. (default: runs)"),
+        (["report"], "--results DIR Folder of results to read. (default: runs)"),
         (["reproduce"], "Reproduce several experiments, or all of them."),
-        (["reproduce", "all"], "--runs {None}|INT Number of runs instead of"),
+        (["reproduce", "all"], "--runs INT Number of runs instead of"),
     ],
 )
 def test_help_of_a_command(
@@ -90,6 +91,72 @@ def test_help_ends_with_examples(capsys: pytest.CaptureFixture[str], command: st
     code, out, err = run(capsys, command, "--help")
     assert (code, err) == (0, "")
     assert f"\nexamples:\n  fhtd {command} " in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_readable_in_50_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    code, out, err = run(capsys, command, "--help")
+    assert (code, err) == (0, "")
+    assert "\nexamples:\n" in out
+    text, _, examples = out.partition("\nexamples:\n")
+    # Only what cannot be broken may stick out: a list of choices, a path.
+    for line in text.splitlines():
+        assert len(line) <= 50 or re.search(r"[{|]|=VALUE", line), line
+    for line in examples.splitlines():
+        assert len(line) <= 50 or len(line.split()) <= 4, line
+
+
+def test_what_there_is_fits_50_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    for arguments in (["--help"], ["list"]):
+        code, out, _ = run(capsys, *arguments)
+        assert code == 0
+        assert max(map(len, out.splitlines())) <= 50
+
+
+def test_flags_of_train_are_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("equinox")
+    _, out, _ = run(capsys, "train", "--help")
+    places = [out.index(f" {name} options") for name in ("place", "run", "value", "network")]
+    assert places == sorted(places)
+    assert "{None}" not in out
+    run_flags = out[places[1] : places[2]]
+    assert {"--frames", "--out DIR", "--resume DIR", "--runs"} <= set(
+        re.findall(r"--[a-z]+(?: DIR)?", run_flags)
+    )
+    assert "--hidden" in out[places[3] :]
+
+
+def test_out_is_where_things_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        _, out, _ = run(capsys, command, "--help")
+        for metavar, said in re.findall(
+            r" --out (DIR|FILE|PATH) ([A-Z]\w+ to write|\S+)", words(out)
+        ):
+            assert metavar in ("DIR", "FILE")
+            assert said.endswith("to write"), (command, said)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command_and_flag(
+    capsys: pytest.CaptureFixture[str], shell: str
+) -> None:
+    pytest.importorskip("equinox")
+    code, out, err = run(capsys, "completion", shell)
+    assert (code, err) == (0, "")
+    for name in (*COMMANDS, *NAMES, "evaluate-every", "max-steps", "learning-rate"):
+        assert name in out
+    if shell == "bash" and shutil.which("bash"):
+        asked = 'COMP_WORDS=(fhtd reproduce slip); COMP_CWORD=2; _fhtd; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(
+            ["bash", "-c", f"{out}\n{asked}"], capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "slippery-maze\n"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +182,7 @@ def test_every_setting_is_a_flag_with_a_sentence(
         flag = field.name.replace("_", "-")
         (sentence,) = re.findall(rf" --{flag} [^-]+? ([A-Z][^│]*?) \(default: ", words(out))
         assert len(sentence) > 10
-    for flag in ("--scale {paper,smoke}", "--workers INT", "--seed INT", "--out PATH", "--force"):
+    for flag in ("--scale {paper,smoke}", "--workers INT", "--seed INT", "--out DIR", "--force"):
         assert flag in words(out)
 
 
@@ -266,7 +333,10 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(
 # Commands.
 
 
-def test_list_says_what_each_shows_and_costs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_says_what_each_shows_and_costs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # into a pipe, nothing is wrapped
     code, out, err = run(capsys, "list")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -278,7 +348,7 @@ def test_list_says_what_each_shows_and_costs(capsys: pytest.CaptureFixture[str])
 
 
 def test_reproduce_show_and_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, err = run(capsys, "show", "off-policyness", "--out", tmp_path)
+    code, out, err = run(capsys, "show", "off-policyness", "--results", tmp_path)
     assert (code, err) == (0, "")
     assert "  runs = 1000  (smoke: 20)\n      Random grid worlds (paper: 1,000).\n" in out
     assert f"No results in {tmp_path} yet: fhtd reproduce off-policyness" in out
@@ -293,7 +363,7 @@ def test_reproduce_show_and_report(capsys: pytest.CaptureFixture[str], tmp_path:
     code, out, err = run(capsys, "reproduce", *QUICK, "--seed", 4, "--out", tmp_path)
     assert out.startswith("off-policyness: 1 kept; see ")
 
-    code, out, err = run(capsys, "show", "off-policyness", "--out", tmp_path)
+    code, out, err = run(capsys, "show", "off-policyness", "--results", tmp_path)
     assert (code, err) == (0, "")
     assert (
         "Verdicts at other settings (runs 3 instead of 1000, horizon 8 instead of 64) (seed 4, "

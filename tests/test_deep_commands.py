@@ -23,7 +23,7 @@ def test_from_training_to_a_picture(tmp_path: Path, capsys: pytest.CaptureFixtur
     folder = tmp_path / "run"
     code, out, err = run(capsys, "train", *CARTPOLE, "--out", folder)
     assert (code, err) == (0, "")
-    assert out.startswith("preset paper\ntrained 300 frames, ")
+    assert out.startswith(f"preset paper\ntraining CartPole-v1 in {folder}\ntrained 300 frames, ")
     before = (folder / "agent.npz").read_bytes()
     code, out, err = run(capsys, "train", *CARTPOLE, "--out", folder)
     assert (code, err) == (0, "")
@@ -69,13 +69,13 @@ def test_options_of_the_environment_reach_it(
 def test_a_divergence_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wild = [*CARTPOLE, "--learning-rate", "1e20", "--divergence-limit", "1e6"]
     code, out, err = run(capsys, "train", *wild, "--out", tmp_path / "stops")
-    assert (code, out) == (2, "preset paper\n")
+    assert (code, out) == (2, f"preset paper\ntraining CartPole-v1 in {tmp_path / 'stops'}\n")
     (line,) = err.splitlines()
     assert "diverged" in line
     recorded = [*wild, "--on-divergence", "record", "--out", tmp_path / "goes-on"]
     code, out, err = run(capsys, "train", *recorded)
     assert (code, err) == (0, "")
-    assert out.startswith("preset paper\ndiverged: the loss of horizon ")
+    assert "\ndiverged: the loss of horizon " in out
 
 
 @pytest.mark.parametrize(

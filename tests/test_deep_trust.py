@@ -233,7 +233,7 @@ def test_what_an_environment_returns_is_checked(change, message):
     ("space", "message"),
     [
         (spaces.Box(-1, 1, (0,), np.float32), "has observations Box"),
-        (spaces.Tuple([spaces.Discrete(2)]), "has observations Tuple"),
+        (spaces.Sequence(spaces.Discrete(2)), "has observations Sequence"),
     ],
 )
 def test_observations_that_no_network_takes_are_named(space, message):

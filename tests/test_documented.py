@@ -13,8 +13,9 @@ import fhtd
 
 #: Modules whose public functions and classes are held to this, beside the names of `fhtd`.
 MODULES = (
+    "fhtd.boards",
+    "fhtd.callbacks",
     "fhtd.deep",
-    "fhtd.deep.callbacks",
     "fhtd.features",
     "fhtd.oracle",
     "fhtd.policy",

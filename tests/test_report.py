@@ -85,7 +85,7 @@ def test_nothing_is_fetched() -> None:
     text = build_report([Chapter(summary("a", claim(Verdict.HOLDS)), PICTURE)])
     page = Page(text)
     assert page.values("src") == ["data:image/png;base64," + base64.b64encode(PICTURE).decode()]
-    assert set(page.values("href")) == {"#a"}
+    assert set(page.values("href")) == {"#a", "#contents"}
     assert {tag for tag, _ in page.elements}.isdisjoint({"link", "iframe", "object"})
     assert not any(name.startswith("on") for _, found in page.elements for name in found)
     assert "default-src 'none'" in page.values("content")[0]
@@ -105,9 +105,9 @@ def test_verdicts_are_counted() -> None:
         )
     )
     text = " ".join(" ".join(page.text).split())
-    assert "Of 8 claims 3 hold, 1 fail and 4 are inconclusive." in text
+    assert "Of 8 claims 3 hold, 1 fails and 4 are inconclusive." in text
     in_overview = [part for part in page.text if re.fullmatch(r"\d+ \w+", part)]
-    assert in_overview == ["2 holds", "1 fails", "1 holds", "4 inconclusive"]
+    assert in_overview == ["2 hold", "1 fails", "1 holds", "4 inconclusive"]
     in_sections = Counter(part for part in page.text if part in set(Verdict))
     # Once in the table of all, once in the sections.
     assert in_sections == {"holds": 6, "fails": 2, "inconclusive": 8}
@@ -131,7 +131,8 @@ def test_every_experiment_is_there_in_the_papers_order(tmp_path: Path) -> None:
     assert path == (tmp_path / "report.html").resolve()
     page = Page(path.read_text())
     assert [name for name in page.values("id") if name in NAMES] == list(NAMES)
-    inner = [link for link in page.values("href") if link.startswith("#")]
+    contents, *inner = [link for link in page.values("href") if link.startswith("#")]
+    assert contents == "#contents"
     assert inner == [f"#{name}" for name in NAMES] * 2  # in the index, and with each claim
     assert page.values("alt") == [f"All about {name}" for name in NAMES]
     assert len(page.values("src")) == len(NAMES)
@@ -234,7 +235,7 @@ def test_results_at_other_settings_are_marked(tmp_path: Path) -> None:
     chapters = read_chapters(tmp_path)
     assert [one.place for one in chapters] == ["baird", "baird@runs-100_steps-5000"]
     text = build_report(chapters)
-    assert "Of 1 claims 0 hold, 1 fail and 0 are inconclusive. Of 1 claims at other" in text
+    assert "Of 1 claim 0 hold, 1 fails and 0 are inconclusive. Of 1 claim at other" in text
     assert "runs 100 instead of 1000, steps 5000 instead of 10000" in text
 
 

@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fhtd import deep, envs, oracle, pages, policy, problems, targets, worlds
+    from fhtd import callbacks, deep, envs, oracle, pages, policy, problems, targets, worlds
     from fhtd.errors import DivergenceError
     from fhtd.features import Features
     from fhtd.mdp import FiniteMDP
@@ -59,7 +59,17 @@ _HOMES = {
         "load",
     ],
 }
-_MODULES = ["deep", "envs", "oracle", "pages", "policy", "problems", "targets", "worlds"]
+_MODULES = [
+    "callbacks",
+    "deep",
+    "envs",
+    "oracle",
+    "pages",
+    "policy",
+    "problems",
+    "targets",
+    "worlds",
+]
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*_HOME_OF, *_MODULES]  # noqa: PLE0604

@@ -1,5 +1,8 @@
 """The one place that makes environments, and the ids under which the paper's problems are found."""
 
+from collections.abc import Callable
+from copy import deepcopy
+from inspect import isclass
 from typing import Any
 
 NAMES = ("Baird", "CheckeredGrid", "RandomGrid", "RandomWalk", "SlipperyMaze")
@@ -16,32 +19,54 @@ def register() -> None:
 
 
 def make(environment: Any, **options: Any) -> Any:
-    """An environment by its id, or the one that is given, as it is.
+    """An environment by its id, class or factory, or the one that is given, as it is.
 
     Args:
-        environment: a Gymnasium environment, or its id; those of `fhtd/` are registered on the way.
-        options: of the environment, such as `render_mode`; only together with an id.
+        environment: a Gymnasium environment, its id, its class, or a function that makes one; ids
+            of `fhtd/` are registered on the way.
+        options: of the environment, such as `render_mode`; not together with one that exists.
 
     Raises:
         ValueError: where it cannot be made; the message says why.
-        TypeError: where it is neither.
+        TypeError: where it is none of these.
     """
     import gymnasium
 
     register()
     if isinstance(environment, str) or hasattr(environment, "entry_point"):
         name = getattr(environment, "id", environment)
-        try:
-            return gymnasium.make(environment, **options)
-        except Exception as error:
-            # An environment's own constructor may raise anything at all about its options.
-            why = str(error) or type(error).__name__
-            raise ValueError(f"environment {name!r} cannot be made: {why}") from None
+        return _made(lambda: gymnasium.make(environment, **options), repr(name))
+    if callable(environment) and (isclass(environment) or not hasattr(environment, "step")):
+        name = getattr(environment, "__name__", repr(environment))
+        return make(_made(lambda: environment(**options), name))
+    _refuse_several(environment)
     if not hasattr(environment, "step") or not hasattr(environment, "observation_space"):
         raise TypeError(
-            f"environment must be a Gymnasium environment or its id, got {environment!r}"
+            "environment must be a Gymnasium environment, its id, or a function that makes one, "
+            f"got {environment!r}"
         )
     return environment
+
+
+def _made(maker: Callable[[], Any], name: str) -> Any:
+    try:
+        return maker()
+    except Exception as error:
+        # An environment's own constructor may raise anything at all about its options.
+        why = str(error) or type(error).__name__
+        raise ValueError(f"environment {name} cannot be made: {why}") from None
+
+
+def _refuse_several(environment: Any) -> None:
+    """Vectors of environments, Gymnasium's and others', hide where episodes end."""
+    count = getattr(environment, "num_envs", None)
+    if isinstance(environment, list | tuple):
+        count = len(environment)
+    if count is not None:
+        raise TypeError(
+            f"environment is a vector of {count} environments: give one of them, or its id, and "
+            f"n_envs={count}"
+        )
 
 
 def check_id(environment: str) -> None:
@@ -63,11 +88,56 @@ def check_id(environment: str) -> None:
         raise ValueError(f"environment {environment!r} cannot be made: {error}") from None
 
 
-def another(environment: Any) -> Any:
-    """A second environment like this one, made from its spec."""
+def another(environment: Any, source: Any = None) -> Any:
+    """A second environment like this one: made as it was, by its spec, or a deep copy.
+
+    Args:
+        environment: the one there is.
+        source: what it was made by, where that is an id, a class or a function.
+    """
+    if source is not None and source is not environment:
+        return make(source)
+    for way in (_by_spec, _copied):
+        found = way(environment)
+        if found is not None and _spaces(found) == _spaces(environment):
+            return found
+    raise ValueError(
+        "environment can neither be made again by a spec nor copied: give environment= to "
+        "evaluate, or in place of it a function that makes one, where there are several"
+    )
+
+
+def _by_spec(environment: Any) -> Any:
+    """None where it has no spec, or wrappers that no spec can hold."""
     if getattr(environment, "spec", None) is None:
-        raise ValueError("environment has no spec to make another from: give one to evaluate in")
-    return make(environment.spec)
+        return None
+    try:
+        return make(environment.spec)
+    except ValueError:
+        return None
+
+
+def _copied(environment: Any) -> Any:
+    """None where a copy would share what it acts on: a window, a process, a library's memory."""
+    if getattr(environment, "render_mode", None) == "human":
+        return None
+    try:
+        found = deepcopy(environment)
+    except Exception:
+        return None
+    inner = getattr(environment, "unwrapped", environment)
+    return None if getattr(found, "unwrapped", found) is inner else found
+
+
+def _spaces(environment: Any) -> tuple[Any, Any]:
+    return environment.observation_space, environment.action_space
+
+
+def one_of(environment: Any, env: Any) -> Any:
+    """What is given by either name; both at once are refused."""
+    if environment is not None and env is not None:
+        raise TypeError("give either environment or env, which is another name for it")
+    return env if environment is None else environment
 
 
 def spec_id(environment: Any) -> str | None:

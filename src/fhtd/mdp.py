@@ -32,7 +32,7 @@ def closure(
         found[met] = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FiniteMDP:
     """States and actions are integers; lists of outcomes are padded with probability 0.
 
@@ -120,6 +120,9 @@ class FiniteMDP:
         ends = (self.probabilities > 0) & self.terminal
         entered[self.next_states[decided][ends[decided]]] = True
         return checks.frozen(entered & ~decided)
+
+    def __repr__(self) -> str:
+        return f"FiniteMDP({self.name!r}, {self.n_states} states, {self.n_actions} actions)"
 
     @classmethod
     def from_table(

@@ -42,6 +42,8 @@ class World:
     target: npt.NDArray[np.float64] | None = None
     #: What to call each state, where that is known.
     state_names: list[str] | None = None
+    #: Titles on its map: row, column where it begins, and text.
+    map_labels: tuple[tuple[int, int, str], ...] = ()
 
 
 def save_mdp(mdp: FiniteMDP, path: Path | str) -> None:
@@ -136,14 +138,21 @@ def _with_map(mdp: FiniteMDP, environment: Any) -> World:
     kind = _kind(mdp.name)
     names = action_names(mdp.name, mdp.n_actions) or mdp.action_names
     positions, state_names = mdp.positions, None
+    labels: tuple[tuple[int, int, str], ...] = ()
     width = getattr(environment, "ncol", None) or getattr(environment, "shape", (0, 0))[-1]
     states = np.arange(mdp.n_states)
     if kind == "Taxi" and mdp.n_states == 500:
         # 5 x 5 squares of the taxi, one for each place of the passenger and each destination.
         decoded = np.array([list(environment.decode(int(s))) for s in states])
         row, column, passenger, destination = decoded.T
-        positions = np.stack([passenger * 6 + row, destination * 6 + column], axis=1)
+        # Above each is a row for what it is called.
+        positions = np.stack([passenger * 6 + row + 1, destination * 6 + column], axis=1)
         stops = ["red", "green", "yellow", "blue", "taxi"]
+        labels = tuple(
+            (6 * p, 6 * d, f"{'in taxi' if p == 4 else f'at {stops[p]}'}, to {stops[d]}")
+            for p in range(5)
+            for d in range(4)
+        )
         state_names = [
             f"taxi at row {r + 1}, column {c + 1}, passenger "
             + ("in the taxi" if p == 4 else f"at {stops[p]}")
@@ -152,4 +161,5 @@ def _with_map(mdp: FiniteMDP, environment: Any) -> World:
         ]
     elif positions is None and width and mdp.n_states % width == 0:
         positions = np.stack([states // width, states % width], axis=1)
-    return World(replace(mdp, action_names=names, positions=positions), None, state_names)
+    placed = replace(mdp, action_names=names, positions=positions)
+    return World(placed, None, state_names, labels)

@@ -42,7 +42,7 @@ def go(page: Page, t: int) -> None:
 
 
 def table(page: Page, signal: int) -> list[list[str]]:
-    rows = page.locator(f"[data-signal='{signal}'] .numbers tbody tr").all()
+    rows = page.locator(f"[data-numbers='{signal}'] tbody tr").all()
     return [row.locator("td").all_inner_texts() for row in rows]
 
 
@@ -206,3 +206,39 @@ def test_text_can_be_read(show: Callable[..., Page], episode: Path, scheme: str)
 def test_narrow_screens_do_not_scroll_sideways(show: Callable[..., Page], episode: Path):
     page = show(episode, width=390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_discount_is_said_where_returns_are_compared(show: Callable[..., Page], episode: Path):
+    page = show(episode)
+    head = page.locator("[data-numbers='0'] thead").inner_text()
+    assert f"next {H} steps, discounted by {GAMMA:g} a step" in head
+    assert "what was expected and what came alike" in page.locator("[data-signal='0']").inner_text()
+    # Beneath the picture, where there is room.
+    picture, numbers = (
+        page.locator(one).bounding_box() for one in ("#frame", "[data-numbers='0']")
+    )
+    assert numbers["x"] == pytest.approx(picture["x"], abs=3)
+    assert numbers["y"] > picture["y"] + picture["height"]
+
+
+def test_rewards_are_shown_in_bins_too(show: Callable[..., Page], episode: Path):
+    page = show(episode)
+    single = chart_data(page, "ahead-value-0")
+    page.select_option("[data-signal='0'] .bins", "4")
+    binned = chart_data(page, "ahead-value-0")
+    assert binned["x"] == [2.5, 6.5, 10.5]
+    np.testing.assert_allclose(binned["y"], np.reshape(single["y"], (3, 4)).mean(axis=1))
+
+
+def test_nothing_leaves_a_chart(show: Callable[..., Page], episode: Path):
+    """The scale of rewards holds everything that came in the episode."""
+    rewards = [step.reward for step in lived(control(), 30, 0.5)]
+    low, high = show(episode).evaluate(
+        """() => {
+            const one = Bokeh.documents.map((d) => d.roots()[0]).find(
+                (f) => f.renderers.some((r) => r.data_source.name === "ahead-came-0"));
+            return [one.y_range.start, one.y_range.end];
+        }"""
+    )
+    assert low < min(rewards)
+    assert high > max(rewards)

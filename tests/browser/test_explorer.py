@@ -8,7 +8,7 @@ import pytest
 from driving import chart_data, number, settle, wait_until
 from playwright.sync_api import Page
 
-from fhtd import FHTD, Features, Weighting, oracle, problems
+from fhtd import FHTD, Features, FiniteMDP, Weighting, oracle, problems, worlds
 from fhtd.pages import explore
 from fhtd.policy import uniform
 
@@ -352,3 +352,64 @@ def test_a_move_is_answered_within_a_frame(show: Callable[..., Page], tmp_path: 
         }"""
     )
     assert times[len(times) // 2] < 1000 / 60
+
+
+def test_holes_goals_and_starts_are_told_apart(show: Callable[..., Page], tmp_path: Path):
+    lake = worlds.find("FrozenLake-v1")
+    path = tmp_path / "lake.html"
+    path.write_text(explore(lake.mdp, horizon=8, steps=0))
+    page = show(path)
+    cells = page.locator("#map-exact .cell")
+    texts = cells.evaluate_all(
+        "all => all.map((c) => [...c.querySelectorAll('text')].map((t) => t.textContent))"
+    )
+    assert texts[15] == ["goal", "+1"]
+    for hole in (5, 7, 11, 12):
+        assert texts[hole] == ["hole", ""]
+    starts = cells.evaluate_all(
+        "all => all.filter((c) => c.querySelector('.ring')).map((c) => c.dataset.state)"
+    )
+    assert starts == ["0"]
+    assert "V^h" not in page.locator("body").inner_text()
+
+
+def test_taxis_maps_are_labelled(show: Callable[..., Page], tmp_path: Path):
+    taxi = worlds.find("Taxi-v4")
+    path = tmp_path / "taxi.html"
+    page_text = explore(
+        taxi.mdp, horizon=4, steps=0, state_names=taxi.state_names, map_labels=taxi.map_labels
+    )
+    path.write_text(page_text)
+    titles = show(path).locator("#map-exact .title").all_text_contents()
+    assert len(titles) == 20
+    assert titles[0] == "at red, to red"
+    assert titles[-1] == "in taxi, to blue"
+
+
+def test_there_are_digits_enough_to_see_why_an_action_is_best(
+    show: Callable[..., Page], tmp_path: Path
+):
+    table = {
+        0: {a: [(1.0, 1, 1.0 + 1e-7 * a, True)] for a in (0, 1)},
+        1: {a: [(1.0, 1, 0.0, True)] for a in (0, 1)},
+    }
+    path = tmp_path / "near.html"
+    path.write_text(explore(FiniteMDP.from_table(table, [1.0, 0.0]), horizon=1, steps=0))
+    page = show(path)
+    rows = page.locator("#numbers tbody tr").all()[1:]
+    assert rows[1].get_attribute("class") == "best"
+    assert [row.locator("td").nth(1).inner_text() for row in rows] == ["1", "1.0000001"]
+
+
+def test_learned_values_are_called_equal_only_where_they_look_so(
+    show: Callable[..., Page], maze: Path
+):
+    page = show(maze)
+    for h in (1, 4, H):
+        move(page, h)
+        settle(page)
+        exact, learned = (np.array(list(shown(page, one).values())) for one in ("exact", "learned"))
+        if "equal the exact ones" in page.locator("#insight").inner_text():
+            np.testing.assert_array_equal(exact, learned)
+        else:
+            assert "from the exact ones" in page.locator("#insight").inner_text()

@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, Page
 from fhtd.commands.results import write_report
 from fhtd.experiments import Claim, Verdict
 from fhtd.pages import read_chapters
+from fhtd.reproduction import style
 from fhtd.reproduction.summary import Summary
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
@@ -83,7 +84,7 @@ def test_a_curve_shows_the_tables_numbers(show: Callable[..., Page], report: Pat
     with open(RESULTS / "random-walk" / "errors.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     page = show(report)
-    found = bring(page, "random-walk", "Learning curves").evaluate(LINE, "h20")
+    found = bring(page, "random-walk", "Learning curves").evaluate(LINE, "FHTD, h = 20")
     assert found["x"] == pytest.approx([float(row["step"]) for row in rows])
     assert found["y"] == pytest.approx([float(row["h20"]) for row in rows], rel=1e-6)
 
@@ -99,7 +100,7 @@ def test_hovering_shows_a_value(show: Callable[..., Page], report: Path):
         if page.locator(".bk-Tooltip").count():
             break
     text = page.locator(".bk-tooltip-content").first.inner_text()
-    assert "overlap" in text or "lowest" in text
+    assert "greedy sets" in text or "lowest index" in text
     assert "one standard error" in text
 
 
@@ -107,22 +108,22 @@ def test_arms_are_switched_off_by_click_and_key(show: Callable[..., Page], repor
     page = show(report)
     chart = bring(page, "slippery-maze", "FHQ-learning, by horizon")
     legend = chart.locator(".legend label")
-    assert [one.inner_text() for one in legend.all()] == ["fhq-8", "fhq-16", "fhq-32", "fhq-48"]
-    assert chart.evaluate(LINE, "fhq-16")["visible"]
+    assert [one.inner_text() for one in legend.all()] == [f"H = {h}" for h in (8, 16, 32, 48)]
+    assert chart.evaluate(LINE, "H = 16")["visible"]
     legend.nth(1).click()
-    assert not chart.evaluate(LINE, "fhq-16")["visible"]
-    assert chart.evaluate(LINE, "fhq-8")["visible"]
+    assert not chart.evaluate(LINE, "H = 16")["visible"]
+    assert chart.evaluate(LINE, "H = 8")["visible"]
     legend.nth(1).locator("input").focus()
     page.keyboard.press("Space")
-    assert chart.evaluate(LINE, "fhq-16")["visible"]
+    assert chart.evaluate(LINE, "H = 16")["visible"]
 
 
 def test_the_axis_fits_the_arms_that_are_shown(show: Callable[..., Page], report: Path):
     """One that diverges leaves no room for the others until it is switched off."""
     chart = bring(show(report), "lunar-lander@runs-10", "Learning curves")
-    assert chart.evaluate(LINE, "dqn-1")["low"] < -2000
-    chart.locator(".legend label", has_text="dqn-1").click()
-    wait_until(lambda: -1000 < chart.evaluate(LINE, "dqn-1")["low"] < -400)
+    assert chart.evaluate(LINE, "DQN, γ = 1")["low"] < -2000
+    chart.locator(".legend label", has_text="DQN, γ = 1").click()
+    wait_until(lambda: -1000 < chart.evaluate(LINE, "DQN, γ = 1")["low"] < -400)
 
 
 def test_hostile_text_stays_text(show: Callable[..., Page], tmp_path: Path):
@@ -151,7 +152,7 @@ def test_hostile_text_stays_text(show: Callable[..., Page], tmp_path: Path):
             writer.writerows([[arm, 0.1, 5, 4, 6], [arm, 0.9, 5, 4, 6]])
     page = show(write_report(tmp_path, None))
     section = bring(page, "slippery-maze", "FHQ-learning, by horizon")
-    assert f"fhq-{HOSTILE}" in section.locator(".legend").inner_text()
+    assert f"H = {HOSTILE}" in section.locator(".legend").inner_text()
     box = section.locator(".chart").bounding_box()
     assert box is not None
     met = ""
@@ -160,7 +161,7 @@ def test_hostile_text_stays_text(show: Callable[..., Page], tmp_path: Path):
         settle(page)
         if page.locator(".bk-Tooltip").count():
             met += page.locator(".bk-tooltip-content").first.inner_text()
-    assert f"fhq-{HOSTILE}" in met
+    assert f"H = {HOSTILE}" in met
     assert page.title() == "Fixed-horizon TD: the paper, reproduced"
     assert page.locator("img").count() == 2  # the picture, and the small one of the index
 
@@ -185,3 +186,41 @@ def test_older_results_are_shown_without_curves(show: Callable[..., Page], tmp_p
     page = show(write_report(tmp_path, None))
     assert page.locator(".chart").count() == 0
     assert page.locator("#picture-baird").is_visible()
+
+
+def test_an_arm_looks_the_same_in_picture_and_chart(show: Callable[..., Page], report: Path):
+    look = """(section, name) => {
+        const place = section.querySelector(".chart");
+        const figure = Bokeh.documents.map((d) => d.roots()[0]).find(
+            (f) => place.contains(Bokeh.index.find_one_by_id?.(f.id)?.el));
+        const line = figure.renderers.find((r) => r.name === name && r.glyph.type === "Line");
+        const dash = line.glyph.line_dash;
+        return [line.glyph.line_color.value, (dash.value ?? dash).length];
+    }"""
+    chart = bring(show(report), "random-walk", "Learning curves")
+    assert chart.evaluate(look, "TD") == [style.COLOURS[2], 2]
+    for h, shade in ((1, 0), (100, 1)):
+        colour, _ = style.look(0, shade)
+        assert chart.evaluate(look, f"FHTD, h = {h}") == [colour, 0]
+
+
+def test_everything_is_drawn_for_paper(show: Callable[..., Page], report: Path, tmp_path: Path):
+    page = show(report, "dark")
+    page.wait_for_selector("body[data-drawn]", state="attached")
+    places = page.locator(".chart")
+    assert places.count() >= 15
+    assert all(places.evaluate_all("all => all.map((one) => one.children.length > 0)"))
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    axis = "Bokeh.documents[0].roots()[0].below[0].axis_label_text_color"
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(axis) == "#1c2126"
+    assert page.locator(".back").is_hidden()
+
+
+def test_there_is_a_way_back_on_a_phone(show: Callable[..., Page], report: Path):
+    page = show(report, width=390)
+    bring(page, "random-walk", "Learning curves")
+    before = page.evaluate("window.scrollY")
+    page.get_by_role("link", name="Contents").click()
+    wait_until(lambda: page.evaluate("window.scrollY") < before / 4)

@@ -35,8 +35,8 @@ class Compare:
     """Address of a Ray cluster to send the runs to instead, or auto for the one here."""
     seed: int = 0
     """Seed of all runs; run i draws from SeedSequence(seed, spawn_key=(i,))."""
-    out: Path = Path("runs/compare")
-    """Folder of results; what is already there is not computed again."""
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs/compare")
+    """Folder to write; what is already there is not computed again."""
     force: bool = False
     """Compute everything again."""
 

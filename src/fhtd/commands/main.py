@@ -6,50 +6,68 @@ Heavy libraries are imported by the command that needs them, so that help is qui
 import errno
 import importlib
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from fhtd import __version__
 from fhtd.commands.parsing import UserError, nearest
 from fhtd.errors import DivergenceError
 
-_DESCRIPTION = """Fixed-horizon temporal-difference learning.
-
-the paper's results:
-  list        the experiments, what each shows and costs
-  reproduce   run experiments and write pictures, tables and verdicts
-  show        settings of an experiment, and its last verdicts
-  report      one HTML page of all results
-
-any finite problem:
-  explore     one HTML page: values and best actions of every horizon, learned and exact
-
-deep agents (pip install 'fhtd[deep]'):
-  train       train DFHQ or DQN on a Gymnasium environment, or resume a run
-  compare     any agents in any environments: curves, areas, intervals, a verdict for each pair
-  presets     settings to begin with, and the scores that were measured with them
-  evaluate    mean return of a trained agent
-  record      an episode as an animation, beside what the agent expects
-  watch       one HTML page of an episode: what the agent expects at each frame, and what came
-
-`fhtd COMMAND --help` explains a command; `fhtd reproduce NAME --help` its settings.
-"""
+#: Groups of commands: each with its module, its function and what it does.
+_GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "the paper's results": {
+        "list": ("reproduce", "list_experiments", "the experiments, what each shows and costs"),
+        "reproduce": (
+            *("reproduce", "reproduce"),
+            "run experiments and write pictures, tables and verdicts",
+        ),
+        "show": ("results", "show", "settings of an experiment, and its last verdicts"),
+        "report": ("results", "report", "one HTML page of all results"),
+    },
+    "any finite problem": {
+        "explore": (
+            *("pages", "explore"),
+            "one HTML page: values and best actions of every horizon, learned and exact",
+        ),
+    },
+    "deep agents (pip install 'fhtd[deep]')": {
+        "train": (
+            *("train", "train"),
+            "train an agent on a Gymnasium environment, in one run or several, or resume one",
+        ),
+        "plot": ("plot", "plot", "learning curves of training runs"),
+        "evaluate": ("agents", "evaluate", "mean return of a trained agent"),
+        "record": (
+            *("agents", "record"),
+            "an episode as an animation, beside what the agent expects",
+        ),
+        "watch": (
+            *("pages", "watch"),
+            "one HTML page of an episode: what the agent expects at each frame, and what came",
+        ),
+        "compare": (
+            *("compare", "compare"),
+            "any agents in any environments: curves, areas, intervals, a verdict for each pair",
+        ),
+        "presets": (
+            *("agents", "presets"),
+            "settings to begin with, and the scores that were measured with them",
+        ),
+    },
+    "the shell": {
+        "completion": ("completion", "completion", "complete commands and flags with Tab"),
+    },
+}
 #: The module and function of each command.
-_COMMANDS = {
-    "list": ("reproduce", "list_experiments"),
-    "reproduce": ("reproduce", "reproduce"),
-    "show": ("results", "show"),
-    "report": ("results", "report"),
-    "explore": ("pages", "explore"),
-    "train": ("train", "train"),
-    "compare": ("compare", "compare"),
-    "presets": ("train", "presets"),
-    "evaluate": ("train", "evaluate"),
-    "record": ("train", "record"),
-    "watch": ("pages", "watch"),
+COMMANDS = {
+    name: (module, function)
+    for group in _GROUPS.values()
+    for name, (module, function, _) in group.items()
 }
 #: Those whose libraries are an extra.
-_DEEP = {"train", "compare", "presets", "evaluate", "record", "watch"}
+_DEEP = {"train", "compare", "presets", "evaluate", "plot", "record", "watch"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_DESCRIPTION, end="")
+        print(_description(), end="")
         return 0 if arguments else 2
     if arguments[0] == "--version":
         print(f"fhtd {__version__}")
@@ -88,13 +106,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _description() -> str:
+    """What there is, in lines that the terminal does not break."""
+    width = min(shutil.get_terminal_size().columns, 100)
+    parts = ["Fixed-horizon temporal-difference learning.\n"]
+    for title, commands in _GROUPS.items():
+        parts.append(f"\n{title}:\n")
+        for name, (*_, about) in commands.items():
+            lines = textwrap.wrap(about, max(width - 14, 20))
+            parts.append(f"  {name:<10}  " + f"\n{'':14}".join(lines) + "\n")
+    end = "`fhtd COMMAND --help` explains a command; `fhtd reproduce NAME --help` its settings."
+    return "".join(parts) + "\n" + textwrap.fill(end, width) + "\n"
+
+
 def _run(name: str, arguments: list[str]) -> int:
-    if name not in _COMMANDS:
+    if name not in COMMANDS:
         raise UserError(
-            f"unknown command {name!r}{nearest(name, list(_COMMANDS))} "
-            f"(commands: {', '.join(_COMMANDS)}; try fhtd --help)"
+            f"unknown command {name!r}{nearest(name, list(COMMANDS))} "
+            f"(commands: {', '.join(COMMANDS)}; try fhtd --help)"
         )
-    module, function = _COMMANDS[name]
+    module, function = COMMANDS[name]
     try:
         command = getattr(importlib.import_module(f"fhtd.commands.{module}"), function)
         return command(arguments) or 0

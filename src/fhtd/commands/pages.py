@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from fhtd.commands.agents import Trained
 from fhtd.commands.parsing import UserError, parse, require
 from fhtd.files import check_writable, write_atomically
 from fhtd.references import resolve
@@ -23,13 +24,13 @@ class Explore:
     """Final horizon H; default: the learner's, or 48."""
     policy: Literal["optimal", "uniform", "target"] = "optimal"
     """The best that can be done, actions at random, or the problem's own policy."""
-    learner: Path | None = None
+    learner: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """File of a saved learner; default: a table is learned here."""
     steps: int = 1_000_000
     """Random steps to learn that table from; 0 for exact values alone."""
     seed: int = 0
     """Seed of those steps."""
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """File to write; default: explore-<problem>.html, in the folder where one is given."""
 
 
@@ -76,23 +77,18 @@ def explore(arguments: list[str]) -> None:
         steps=parsed.steps,
         seed=parsed.seed,
         state_names=world.state_names,
+        map_labels=world.map_labels,
     )
     write(out, text)
 
 
 @dataclasses.dataclass(frozen=True)
-class Watch:
+class Watch(Trained):
     """Write one HTML page of an episode of a trained agent: what it expected, and what came."""
 
-    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
-    """Folder of the training run."""
-    environment: str | None = None
-    """Only where the run's environment is MODULE:ID, which is not taken from a file."""
-    algorithm: str | None = None
-    """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
-    out: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """File to write; default: episode.html in the folder."""
-    predictor: Path | None = None
+    predictor: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """File of a saved DFHTD, whose signals are shown in the same way."""
     cumulants: str | None = None
     """Its signals as MODULE:NAME, a dictionary of functions; the reward alone needs none."""
@@ -100,7 +96,7 @@ class Watch:
     """Seed of the episode."""
     epsilon: float = 0.05
     """Probability of a random action (paper: 0.05)."""
-    steps: int = 5000
+    max_steps: Annotated[int, tyro.conf.arg(aliases=["--steps"])] = 5000
     """Steps after which the episode is cut off."""
     every: int = 1
     """Keep one picture in so many; numbers are kept for every step."""
@@ -115,24 +111,21 @@ def watch(arguments: list[str]) -> None:
     examples = ["fhtd watch runs/lander", "fhtd watch runs/lander --seed 3 --out landing.html"]
     parsed = parse(Watch, "fhtd watch", arguments, examples)
     require("report", "bokeh")
-    # First, as it says how to run without a window.
-    from fhtd.commands import train as deep_commands
     from fhtd.deep import DFHTD, use_one_thread
     from fhtd.deep import run as runs
     from fhtd.pages.episode import watch as build
 
-    assert deep_commands
     use_one_thread()
     if parsed.cumulants is not None and parsed.predictor is None:
         raise UserError("--cumulants are those of a --predictor: give its file too")
     signals = None if parsed.cumulants is None else _imported(parsed.cumulants)
-    typed = {"environment": parsed.environment, "algorithm": parsed.algorithm}
+    typed = parsed.typed
     request = runs.read_request(parsed.folder, **typed)
     out = parsed.folder / "episode.html" if parsed.out is None else parsed.out
     check_writable(out)
     environment = request.make_environment(render_mode="rgb_array")
     try:
-        agent = runs.load_agent(parsed.folder, **typed)
+        agent = runs.load_agent(parsed.folder, best=parsed.best, **typed)
         predictors = []
         if parsed.predictor is not None:
             predictors.append(
@@ -144,7 +137,7 @@ def watch(arguments: list[str]) -> None:
             predictors=predictors,
             epsilon=parsed.epsilon,
             seed=parsed.seed,
-            steps=parsed.steps,
+            steps=parsed.max_steps,
             every=parsed.every,
             width=parsed.width,
             quality=parsed.quality,

@@ -1,11 +1,14 @@
 """Options of a command, read by tyro; a mistake is one line instead of a box."""
 
 import contextlib
+import dataclasses
 import io
 import itertools
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -47,14 +50,55 @@ def parse(kind: Any, prog: str, arguments: list[str], examples: Sequence[str] = 
             contextlib.redirect_stdout(shown),
             _registry,
         ):
-            return tyro.cli(kind, prog=prog, args=arguments)
+            parsed = tyro.cli(kind, prog=prog, args=arguments)
     except SystemExit as end:
         if not end.code:  # help was asked for
-            sys.stdout.write(shown.getvalue())
+            sys.stdout.write(_plainer(shown.getvalue()))
             if examples and {"-h", "--help"} & set(arguments):
-                sys.stdout.write("\nexamples:\n" + "".join(f"  {line}\n" for line in examples))
+                sys.stdout.write("\nexamples:\n" + "".join(map(_example, examples)))
             raise
         raise UserError(f"{_gist(printed.getvalue())} (see {prog} --help)") from None
+    for flag in _without_values(parsed):
+        if flag in arguments:
+            raise UserError(f"{flag} needs a value, or several (see {prog} --help)")
+    return parsed
+
+
+def _without_values(parsed: Any) -> Iterator[str]:
+    """Flags of lists that are empty: nobody types a flag to say nothing."""
+    for field in dataclasses.fields(parsed):
+        value = getattr(parsed, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _without_values(value)
+        elif value == ():
+            yield f"--{field.name.replace('_', '-')}"
+
+
+def _plainer(text: str) -> str:
+    """Help without what tyro says of flags that may be left out, and no wider than the terminal."""
+    plain = re.sub(r"\{None\}\|(\S+)", r"\1" + " " * len("{None}|"), text)
+    width = _width()
+    lines = [
+        textwrap.fill(line, width) if len(line) > width and line[:1].isalpha() else line
+        for line in map(str.rstrip, plain.splitlines())
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size().columns, 30)
+
+
+def _example(line: str) -> str:
+    """A command line; on a narrow terminal what is said of it stands above."""
+    if len(line) + 2 <= _width():
+        return f"  {line}\n"
+    command, _, said = line.partition("  #")
+    above = textwrap.fill(said.strip(), _width(), initial_indent="  # ", subsequent_indent="  # ")
+    parts = textwrap.wrap(
+        command.strip(), _width() - 4, break_on_hyphens=False, break_long_words=False
+    )
+    return (f"{above}\n" if said else "") + "  " + " \\\n    ".join(parts) + "\n"
 
 
 def nearest(given: str, known: Sequence[str]) -> str:

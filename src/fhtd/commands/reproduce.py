@@ -3,7 +3,10 @@
 import dataclasses
 import itertools
 import os
+import shutil
 import sys
+import textwrap
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,8 +34,8 @@ class Common:
     """Address of a Ray cluster to send the work to instead, or auto for the one here."""
     seed: int = 0
     """Seed of all runs; run i draws from SeedSequence(seed, spawn_key=(i,))."""
-    out: Path = Path("runs")
-    """Folder of results; what is already there is not computed again."""
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs")
+    """Folder to write; what is already there is not computed again."""
     force: bool = False
     """Compute everything again."""
     check: bool = False
@@ -56,9 +59,13 @@ def list_experiments(arguments: list[str]) -> None:
     """Print the experiments."""
     parse(List, "fhtd list", arguments, ["fhtd list"])
     width = max(len(name) for name in NAMES)
+    # Into a file or a pipe, lines are as long as they are.
+    room = max(shutil.get_terminal_size((1000, 24)).columns - width - 2, 25)
     for experiment in map(find, NAMES):
-        print(f"{experiment.name:<{width}}  {experiment.shows}")
-        print(f"{'':<{width}}  {experiment.source}; about {experiment.cost} on two cores")
+        cost = f"{experiment.source}; about {experiment.cost} on two cores"
+        lines = [*textwrap.wrap(experiment.shows, room), *textwrap.wrap(cost, room)]
+        for name, line in zip_longest([experiment.name], lines, fillvalue=""):
+            print(f"{name:<{width}}  {line}")
 
 
 def reproduce(arguments: list[str]) -> int:
@@ -88,6 +95,8 @@ def reproduce(arguments: list[str]) -> int:
     for experiment, config in zip(experiments, configs, strict=True):
         outcome = run_experiment(experiment, config, common)
         print_outcome(outcome)
+        if common.scale == "smoke" and outcome.computed:
+            print("  (the first smoke run on a machine compiles: the next ones take seconds)")
         failed |= any(claim.verdict is Verdict.FAILS for claim in outcome.claims)
     print(f"report: {write_report(common.out, None)}")
     return 1 if common.check and failed else 0
@@ -106,6 +115,7 @@ def run_experiment(experiment: Experiment, config: Any, common: Any) -> Outcome:
         def advance(now: Progress) -> None:
             more = [f", {now.failed} failed"] if now.failed else []
             more += [f", {now.elsewhere} by another process"] if now.elsewhere else []
+            more += [", the first one compiles"] if not now.done else []
             shown(now.done, now.total, f"{now.running} running{''.join(more)}")
 
         return compute(

@@ -20,23 +20,23 @@ class Show:
 
     name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
     """Name of the experiment (see `fhtd list`), or MODULE:NAME of your own."""
-    out: Path = Path("runs")
-    """Folder of results."""
+    results: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs")
+    """Folder of results to read."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
     """Write one self-contained HTML page of all results."""
 
-    results: Path = Path("runs")
-    """Folder of results."""
-    out: Path | None = None
+    results: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs")
+    """Folder of results to read."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """File to write; default: report.html in the folder of results."""
 
 
 def show(arguments: list[str]) -> None:
     """Print settings with their sentences, and the last verdicts."""
-    examples = ["fhtd show baird", "fhtd show lunar-lander --out results"]
+    examples = ["fhtd show baird", "fhtd show lunar-lander --results results"]
     parsed = parse(Show, "fhtd show", arguments, examples)
     from fhtd.experiments import find
     from fhtd.reproduction.summary import Summary, folders, plain
@@ -52,9 +52,9 @@ def show(arguments: list[str]) -> None:
         if smoke is not None and getattr(smoke, field.name) != value:
             line += f"  (smoke: {plain(getattr(smoke, field.name))})"
         print(f"{line}\n      {sentences.get(field.name, '')}")
-    found = [Summary.read(folder) for folder in folders(parsed.out, experiment.name)]
+    found = [Summary.read(folder) for folder in folders(parsed.results, experiment.name)]
     if not any(found):
-        print(f"\nNo results in {parsed.out} yet: fhtd reproduce {parsed.name}")
+        print(f"\nNo results in {parsed.results} yet: fhtd reproduce {parsed.name}")
     for summary in found:
         if summary is not None:
             _print(summary.completed(experiment))

@@ -1,34 +1,37 @@
-"""The commands for deep agents: `fhtd train`, `presets`, `evaluate` and `record`."""
+"""`fhtd train`: one run in a folder, one that goes on, or several seeds."""
 
-import ast
 import dataclasses
-import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from fhtd import checks, progress
-from fhtd.commands.parsing import parse
-from fhtd.files import check_writable
-
-# Pictures are drawn without a window.
-os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+from fhtd.commands.parsing import UserError, parse
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
-    """Options of a training run, besides the agent's settings."""
+class Place:
+    """Where the agent acts."""
 
     environment: Annotated[
         tyro.conf.Positional[str | None], tyro.conf.arg(metavar="ENVIRONMENT")
     ] = None
     """Id of a Gymnasium environment."""
-    environment_options: tuple[str, ...] = ()
-    """Options of the environment as NAME=VALUE, such as is_slippery=False."""
-    resume: Path | None = None
-    """Continue the run in this folder; its settings are taken from there."""
+    environment_options: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE...")] = ()
+    """Options of the environment, such as is_slippery=False."""
+    wrappers: Annotated[tuple[str, ...], tyro.conf.arg(metavar="WRAPPER...")] = ()
+    """Wrappers of Gymnasium as NAME[,OPTION=VALUE...], such as FrameStackObservation,stack_size=4,
+    or your own as MODULE:NAME; the first one is next to the environment."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """The run and its folder."""
+
     algorithm: str = "dfhq"
     """dfhq (deep fixed-horizon Q-learning), dqn, or MODULE:CLASS of an agent of your own."""
     preset: str | None = None
@@ -38,8 +41,20 @@ class Options:
     """Frames to train for (paper: 500,000)."""
     seed: int = 0
     """Seed of everything: first weights, exploration, replay and episodes."""
-    out: Path | None = None
-    """Folder of the run; default: runs/<algorithm>-<environment>-<seed>."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder to write; default: runs/<algorithm>-<environment>-<seed>, without the seed where there
+    are several."""
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """Continue the run in this folder; its settings are taken from there. With --frames, to so
+    many: a finished run goes on as if they had been asked for at first."""
+    runs: int | None = None
+    """Train so many seeds, from --seed on, each in a folder of its own within --out."""
+    workers: int = 1
+    """Processes to spread these over."""
+    evaluate_every: int | None = None
+    """Frames between evaluations without exploration; the best agent is kept as best.npz."""
+    evaluate_episodes: int = 10
+    """Episodes of each of these."""
     checkpoint_every: int = 10_000
     """Frames between checkpoints."""
     log_every: int = 10
@@ -48,203 +63,303 @@ class Options:
     """Write TensorBoard events too."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Presets:
-    """List the presets of `fhtd train`, with the scores that were measured."""
-
-    algorithm: str | None = None
-    """Only those of dfhq or of dqn."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Evaluate:
-    """Evaluate the agent of a training run: mean return with its interval over episodes."""
-
-    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
-    """Folder of the run."""
-    environment: str | None = None
-    """Only where the run's environment is MODULE:ID, which is not taken from a file."""
-    algorithm: str | None = None
-    """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
-    episodes: int = 30
-    """Episodes to run."""
-    epsilon: float = 0.05
-    """Probability of a random action (paper: 0.05)."""
-    seed: int = 0
-    """Seed of the first episode; the others count on from it."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Record:
-    """Record one episode as an animated GIF: the frames beside the value estimates over time."""
-
-    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
-    """Folder of the run."""
-    environment: str | None = None
-    """Only where the run's environment is MODULE:ID, which is not taken from a file."""
-    algorithm: str | None = None
-    """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
-    out: Path | None = None
-    """File to write; default: episode.gif in the folder."""
-    epsilon: float = 0.05
-    """Probability of a random action."""
-    seed: int = 0
-    """Seed of the episode."""
-    frame_rate: int = 30
-    """Frames shown per second."""
-    every: int = 2
-    """Show every so many frames."""
+EXAMPLES = (
+    "fhtd train CartPole-v1",
+    "fhtd train LunarLander-v3 --frames 1e5 --evaluate-every 1e4 --out runs/lander",
+    "fhtd train --resume runs/lander                  # after Ctrl-C, or a crash",
+    "fhtd train --resume runs/lander --frames 2e5     # go on with a finished one",
+    "fhtd train CartPole-v1 --runs 5 --workers 2      # five seeds, and their mean",
+    "fhtd train LunarLander-v3 --preset paper --frames 5e5 --out runs/paper",
+)
 
 
 def train(arguments: list[str]) -> None:
-    """Train an agent in a folder, or go on with one."""
+    """Train an agent in a folder, go on with one, or train several."""
+    from fhtd.commands import agents
     from fhtd.deep import run as runs
     from fhtd.deep import use_one_thread
     from fhtd.deep.presets import DEFAULT
-    from fhtd.deep.settings import to_json
 
-    name = _value_of("--algorithm", arguments)
-    kind = runs.algorithm(name or "dfhq")
+    assert agents  # it says how to run without a window
+    kind = runs.algorithm(_value_of("--algorithm", arguments) or "dfhq")
     preset = _value_of("--preset", arguments) or DEFAULT
-    begun, parsed = _parse_training(kind, preset, arguments)
+    asked = _parsed(kind, preset, arguments)
     use_one_thread()
-    options: Options = parsed.options
-    if options.preset is None and options.environment in kind.presets:
-        preset = options.environment
-        begun, parsed = _parse_training(kind, preset, arguments)
-    if options.resume is not None:
-        allowed = dataclasses.replace(
-            Options(),
-            resume=options.resume,
-            tensorboard=options.tensorboard,
-            environment=options.environment,
-            algorithm=options.algorithm,
-        )
-        if options != allowed or parsed.settings != begun:
-            raise ValueError("--resume takes all settings from the folder: give no others")
-        run = runs.resume(options.resume, environment=options.environment, algorithm=name)
-        print(f"resuming {options.resume} at frame {run.agent.frames} of {run.request.frames}")
+    if asked.running.preset is None and asked.place.environment in kind.presets:
+        preset = asked.place.environment
+        asked = _parsed(kind, preset, arguments)
+    if asked.running.resume is not None:
+        run = _resumed(asked, arguments)
+        done, most = run.agent.frames, run.request.frames
+        print(f"resuming {asked.running.resume} at frame {done} of {most}", flush=True)
     else:
-        if options.environment is None:
-            raise ValueError("name an environment, such as CartPole-v1, or a folder to --resume")
-        folder = options.out
-        if folder is None:
-            words = (options.algorithm, options.environment, str(options.seed))
-            folder = Path("runs") / "-".join(words).replace("/", "-").replace(":", "-")
-        request = runs.Request(
-            options.environment,
-            options.algorithm,
-            options.frames,
-            options.seed,
-            to_json(parsed.settings),
-            _environment_options(options.environment_options),
-            options.checkpoint_every,
-            options.log_every,
-        )
+        request = _request(asked)
+        if asked.running.runs is not None:
+            _train_several(asked.running, request)
+            return
+        folder = asked.running.out or _folder(request, str(request.seed))
         if (folder / runs.FINISHED).exists():
-            _say_finished(runs.read_request(folder, **_typed(request)), request, folder)
+            _say_finished(folder, request)
             return
         run = runs.start(request, folder)
-        _say_preset(kind.presets[preset])
-    if options.tensorboard:
+        print(_said_of(kind.presets[preset]))
+        print(f"training {request.environment} in {folder}", flush=True)
+    _to_the_end(run, asked.running.tensorboard)
+
+
+def _to_the_end(run: Any, tensorboard: bool) -> None:
+    """Train with somebody watching; an interrupt leaves a checkpoint and the way to go on."""
+    from fhtd.deep import run as runs
+    from fhtd.deep.metrics import View
+
+    if tensorboard:
         run.use_tensorboard()
     stop = runs.Stop()
-    bar = progress.live(
-        "training", run.request.frames, done=run.agent.frames, on=sys.stderr.isatty()
-    )
+    begun, most = run.agent.frames, run.request.frames
+    bar = progress.watched("training", most, done=begun, unit="frames")
     try:
         with runs.signals_kept(stop), bar as advance:
-            agent = run.train(advance, stop)
+            agent = run.train(View(advance), stop)
     except runs.Interrupted as end:
         frame = run.agent.frames
-        again = f"fhtd train --resume {run.folder}"
-        if ":" in run.request.algorithm:
-            again += f" --algorithm {run.request.algorithm}"
-        if ":" in run.request.environment:
-            again += f" {run.request.environment}"
-        print(f"fhtd: stopped at frame {frame}; go on with: {again}", file=sys.stderr)
+        print(
+            f"fhtd: stopped at frame {frame}; go on with: {_again(run.folder, run.request)}",
+            file=sys.stderr,
+        )
         sys.exit(128 + end.number)
     if agent.divergence is not None:
         frame, horizon = agent.divergence
         print(f"diverged: the loss of horizon {horizon:g} left all bounds at frame {frame}")
     print(f"trained {agent.frames} frames, {agent.episodes} episodes: {run.folder / 'agent.npz'}")
+    if (evaluations := run.log.evaluations()) and (run.folder / runs.BEST).exists():
+        frame, mean = max(evaluations, key=lambda one: one[1])
+        print(f"best evaluation {mean:.4g} at frame {frame}: {run.folder / runs.BEST}")
 
 
-def _parse_training(kind: Any, preset: str, arguments: list[str]) -> tuple[Any, Any]:
-    """The settings of a preset, and what is asked for with these to begin with."""
-    begun = kind.settings_of(preset)
-    asked = dataclasses.make_dataclass(
-        "Train",
-        [
-            ("options", Annotated[Options, tyro.conf.arg(name="")]),
-            ("settings", Annotated[kind.settings_type, tyro.conf.arg(name="")], begun),
-        ],
-        frozen=True,
+def _again(folder: Path, request: Any) -> str:
+    """The command that goes on; what stands for modules has to be typed."""
+    words = ["fhtd", "train", "--resume", str(folder)]
+    if ":" in request.algorithm:
+        words += ["--algorithm", request.algorithm]
+    if ":" in request.environment:
+        words.append(request.environment)
+    if any(":" in one for one in request.wrappers):
+        words += ["--wrappers", *request.wrappers]
+    return shlex.join(words)
+
+
+def _train_several(running: Running, request: Any) -> None:
+    """Every seed that is not finished yet, then what all of them came to."""
+    from fhtd.reproduction import study as studies
+    from fhtd.reproduction.executors import Tally
+
+    if running.tensorboard:
+        raise UserError("--tensorboard is for single runs: fhtd plot draws those of several")
+    folder = running.out or _folder(request)
+    study = studies.Study(request, folder, running.runs or 0)
+    checks.integer("workers", running.workers, 1)
+    request.build()  # whatever is wrong with it is said before any process begins
+    for seed in study.seeds:
+        one = study.folder_of(seed)
+        if (one / "run.json").exists():
+            _check_same(one, study.request_of(seed))
+    print(f"training {study.runs} seeds of {request.environment} in {folder}", flush=True)
+    count = 0
+    with progress.watched("training", study.runs, unit="runs") as advance:
+        tally = Tally()
+        tally.changed = lambda: advance(count, state=f"{tally.running} running")
+        for _ in studies.train(study, running.workers, tally):
+            count += 1
+            advance(count, state=f"{tally.running} running")
+    for seed, score in studies.scores(study).items():
+        print(f"  seed {seed}: {score:.4g}")
+    mean = studies.mean_score(study)
+    if mean is None:
+        print(f"trained {study.runs} seeds; no episode has ended: {folder}")
+    else:
+        print(
+            f"mean return of the last {studies.LAST} episodes {mean} over {study.runs} seeds; "
+            f"see them: fhtd plot {folder}"
+        )
+
+
+def _request(asked: Any) -> Any:
+    """What a run is."""
+    from fhtd import wrappers
+    from fhtd.deep import run as runs
+    from fhtd.deep.settings import to_json
+
+    place, running = asked.place, asked.running
+    if place.environment is None:
+        raise ValueError("name an environment, such as CartPole-v1, or a folder to --resume")
+    wrappers.check(place.wrappers)
+    return runs.Request(
+        place.environment,
+        running.algorithm,
+        running.frames,
+        running.seed,
+        to_json(asked.settings),
+        wrappers.options_of(place.environment_options, "environment_options"),
+        running.checkpoint_every,
+        running.log_every,
+        running.evaluate_every,
+        running.evaluate_episodes,
+        place.wrappers,
     )
+
+
+def _folder(request: Any, *more: str) -> Path:
+    words = (request.algorithm, request.environment, *more)
+    return Path("runs") / "-".join(words).replace("/", "-").replace(":", "-")
+
+
+def _resumed(asked: Any, arguments: list[str]) -> Any:
+    """The run of a folder; settings that are given too would be ignored, and are refused."""
+    from fhtd.deep import run as runs
+
+    running, place = asked.running, asked.place
+    typed = {"environment": place.environment, "wrappers": place.wrappers}
+    allowed = dataclasses.replace(
+        Running(),
+        resume=running.resume,
+        frames=running.frames,
+        tensorboard=running.tensorboard,
+        algorithm=running.algorithm,
+    )
+    others = dataclasses.replace(place, environment=None, wrappers=())
+    if running != allowed or others != Place() or asked.settings != asked.begun:
+        raise ValueError("--resume takes all settings from the folder: give no others but --frames")
+    more = None if _value_of("--frames", arguments) is None else running.frames
+    name = _value_of("--algorithm", arguments)
+    return runs.resume(running.resume, frames=more, algorithm=name, **typed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What was asked for."""
+
+    place: Place
+    running: Running
+    settings: Any
+    #: The settings of the preset.
+    begun: Any
+
+
+def _parsed(kind: Any, preset: str, arguments: list[str]) -> Asked:
+    """What is asked for, with the settings of a preset to begin with, flags in groups."""
+    begun = kind.settings_of(preset)
+    groups = grouped(kind, begun)
+    parts: list[Any] = [("place", Place), ("run", Running)]
+    parts += [(name, part, part()) for name, part in groups.items()]
+    asked: Any = dataclasses.make_dataclass("Train", parts, frozen=True)
     asked.__doc__ = (
         "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
         f"These are the settings of {kind.__name__}, preset {preset}; --help with --algorithm NAME "
         "or --preset NAME shows others."
     )
-    examples = [
-        "fhtd train CartPole-v1",
-        "fhtd train LunarLander-v3 --frames 1e5 --out runs/lander",
-        "fhtd train LunarLander-v3 --preset paper --frames 5e5 --out runs/paper",
-        "fhtd train --resume runs/lander",
-    ]
-    return begun, parse(asked, "fhtd train", arguments, examples)
+    unprefixed: Any = tyro.conf.OmitArgPrefixes
+    parsed = parse(unprefixed[asked], "fhtd train", arguments, EXAMPLES)
+    given = {
+        field.name: getattr(part, field.name)
+        for part in (getattr(parsed, name) for name in groups)
+        for field in dataclasses.fields(part)
+    }
+    return Asked(parsed.place, parsed.run, dataclasses.replace(begun, **given), begun)
 
 
-def _say_preset(preset: Any) -> None:
+#: Groups of flags, and what they are about; an agent's own settings that are in none come last.
+_GROUPS: dict[str, tuple[str, Sequence[str]]] = {
+    "value": (
+        "What is predicted, and from what.",
+        (
+            *("discount", "horizon", "horizons", "deepen_every", "n_step"),
+            *("target_update_interval", "double"),
+        ),
+    ),
+    "network": (
+        "Layers, and how they are trained.",
+        (
+            *("hidden", "layer_norm", "initialisation", "unshared", "normalise", "optimiser"),
+            *("learning_rate", "learning_rate_final", "learning_rate_updates"),
+            *("max_grad_norm", "loss", "loss_weights"),
+        ),
+    ),
+    "replay": (
+        "What is learned from, and how often.",
+        ("replay_size", "batch_size", "learning_starts", "train_freq", "gradient_steps"),
+    ),
+    "acting": (
+        "How actions are chosen.",
+        ("epsilon_initial", "epsilon_final", "epsilon_frames", "acting"),
+    ),
+    "limit": (
+        "Episodes, environments, and what to do when learning diverges.",
+        ("n_envs", "max_episode_frames", "divergence_limit", "on_divergence"),
+    ),
+}
+
+
+def grouped(kind: Any, begun: Any) -> dict[str, Any]:
+    """An agent's settings as dataclasses, one for each group of flags.
+
+    Args:
+        kind: The agent's class.
+        begun: The settings that are the defaults.
+    """
+    from fhtd.deep.describing import sentences
+
+    told = sentences(kind.settings_type)
+    fields = {field.name: field for field in dataclasses.fields(kind.settings_type)}
+    known = {name for _, names in _GROUPS.values() for name in names}
+    own = [name for name in fields if name not in known]
+    groups = {**_GROUPS, "own": (f"What only {kind.__name__} has.", own)}
+    hints = _types(kind.settings_type)
+    found = {}
+    for group, (about, names) in groups.items():
+        if parts := [
+            (
+                name,
+                Annotated[hints[name], tyro.conf.arg(help=told.get(name, ""))],
+                dataclasses.field(default=getattr(begun, name)),
+            )
+            for name in names
+            if name in fields
+        ]:
+            made: Any = dataclasses.make_dataclass(group, parts, frozen=True)
+            made.__doc__ = about
+            found[group] = made
+    return found
+
+
+def _types(settings: Any) -> dict[str, Any]:
+    from typing import get_type_hints
+
+    return get_type_hints(settings, include_extras=True)
+
+
+def _said_of(preset: Any) -> str:
     """Which settings a run begins with, and how to get others."""
     if preset.score is None:
-        print(f"preset {preset.name}")
-    else:
-        print(f"preset {preset.name} ({preset.measured}); --preset default for the general one")
+        return f"preset {preset.name}"
+    return f"preset {preset.name} ({preset.measured}); --preset default for the general one"
 
 
-def presets(arguments: list[str]) -> None:
-    """List the presets with what was measured, and what they are."""
-    parsed = parse(Presets, "fhtd presets", arguments, ["fhtd presets --algorithm dfhq"])
+def _check_same(folder: Path, asked: Any) -> None:
+    """Another request must not seem to be the one that is there."""
     from fhtd.deep import run as runs
 
-    names = list(runs.ALGORITHMS) if parsed.algorithm is None else [parsed.algorithm]
-    for name in names:
-        kind = runs.algorithm(name)
-        for preset in kind.presets.values():
-            measured = f": {preset.measured}" if preset.measured else ""
-            print(f"{name} {preset.name}{measured}")
-            told = [f"{key} {_plain(value)}" for key, value in preset.settings.items()]
-            print(f"    {', '.join(told) or 'as in the paper'}")
-            if preset.command:
-                print(f"    {preset.command}")
+    kept = runs.read_request(folder, **runs.typed_names(asked))
+    if differs := runs.difference(kept, asked):
+        state = "a finished" if (folder / runs.FINISHED).exists() else "a"
+        raise ValueError(f"{folder} holds {state} run with {differs}: give another --out")
 
 
-def _plain(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _typed(request: Any) -> dict[str, str]:
-    """Names that a user has typed, where they stand for modules."""
-    found = {"environment": request.environment, "algorithm": request.algorithm}
-    return {name: value for name, value in found.items() if ":" in value}
-
-
-def _say_finished(kept: Any, asked: Any, folder: Path) -> None:
-    """The same request is done already; another one must not seem to be."""
-    # Earlier versions wrote down only some of the settings.
-    was, wanted = (
-        {k: v for k, v in dataclasses.asdict(one).items() if k != "settings"}
-        | dataclasses.asdict(one.all_settings)
-        for one in (kept, asked)
+def _say_finished(folder: Path, request: Any) -> None:
+    _check_same(folder, request)
+    print(
+        f"{folder} is finished: see {folder / 'episodes.csv'}, or fhtd evaluate {folder}; "
+        f"fhtd train --resume {folder} --frames MORE goes on"
     )
-    for name in was | wanted:
-        if was.get(name) != wanted.get(name):
-            raise ValueError(
-                f"{folder} holds a finished run with {name} {was.get(name)!r}, not "
-                f"{wanted.get(name)!r}: give another --out"
-            )
-    print(f"{folder} is finished: see {folder / 'episodes.csv'}, or fhtd evaluate {folder}")
 
 
 def _value_of(flag: str, arguments: list[str]) -> str | None:
@@ -255,71 +370,3 @@ def _value_of(flag: str, arguments: list[str]) -> str | None:
         if argument.startswith(f"{flag}="):
             return argument.partition("=")[2]
     return None
-
-
-def _environment_options(given: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE pairs; values are read as Python's, and are text where they are none."""
-    found: dict[str, Any] = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.isidentifier() or name in found:
-            raise ValueError(f"environment_options must be NAME=VALUE, each once, got {pair!r}")
-        try:
-            found[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            found[name] = value
-        if not isinstance(found[name], bool | int | float | str | list | None):
-            raise ValueError(f"environment_options must be plain values, got {pair!r}")
-    return found
-
-
-def evaluate(arguments: list[str]) -> None:
-    """Print the mean return of a run's agent."""
-    parsed = parse(
-        Evaluate, "fhtd evaluate", arguments, ["fhtd evaluate runs/lander --episodes 100"]
-    )
-    from fhtd.deep import run as runs
-    from fhtd.deep import use_one_thread
-    from fhtd.statistics import Interval
-
-    use_one_thread()
-    checks.integer("episodes", parsed.episodes, 1)
-    agent = runs.load_agent(
-        parsed.folder, environment=parsed.environment, algorithm=parsed.algorithm
-    )
-    returns = agent.evaluate(parsed.episodes, epsilon=parsed.epsilon, seed=parsed.seed)
-    print(
-        f"mean return {Interval.of(returns)} over {parsed.episodes} episodes "
-        f"(lowest {returns.min():.4g}, highest {returns.max():.4g}), after {agent.frames} frames"
-    )
-
-
-def record(arguments: list[str]) -> None:
-    """Write an animation of one episode."""
-    parsed = parse(Record, "fhtd record", arguments, ["fhtd record runs/lander --seed 3"])
-    from fhtd.deep import run as runs
-    from fhtd.deep import use_one_thread
-    from fhtd.pages.gif import record_episode
-
-    use_one_thread()
-    checks.integer("frame_rate", parsed.frame_rate, 1)
-    checks.integer("every", parsed.every, 1)
-    typed = {"environment": parsed.environment, "algorithm": parsed.algorithm}
-    request = runs.read_request(parsed.folder, **typed)
-    path = parsed.folder / "episode.gif" if parsed.out is None else parsed.out
-    check_writable(path)
-    agent = runs.load_agent(parsed.folder, **typed)
-    environment = request.make_environment(render_mode="rgb_array")
-    try:
-        steps = record_episode(
-            agent,
-            environment,
-            path,
-            epsilon=parsed.epsilon,
-            seed=parsed.seed,
-            frame_rate=parsed.frame_rate,
-            every=parsed.every,
-        )
-    finally:
-        environment.close()
-    print(f"{path.resolve()}: {steps} steps")

@@ -192,6 +192,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     style.label(last, title, "normalised area under the curve", "arm")
     for panel in panels[count:]:
         panel.set_visible(False)
+    style.say(figure, "bands and bars: 95% intervals over runs, where there are several")
     return figure
 
 

@@ -5,6 +5,7 @@ A new agent is one file: a dataclass of settings, and a subclass with `make_algo
 """
 
 from collections.abc import Callable, Iterator
+from inspect import isclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
@@ -14,23 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks, progress
+from fhtd.boards import Printed
+from fhtd.callbacks import Group
 from fhtd.deep import checkpoint, describing
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.codecs import Observations, actions_of
 from fhtd.deep.episodes import Step, steps
 from fhtd.deep.experience import Experience
 from fhtd.deep.loop import Choose, Loop, Measure
+from fhtd.deep.metrics import Recent, View
 from fhtd.deep.presets import DEFAULT, Preset, preset_named
 from fhtd.deep.settings import Settings, changed, chosen
-from fhtd.environments import another, make
+from fhtd.environments import another, make, one_of
 from fhtd.errors import DivergenceError
+from fhtd.evaluation import MAX_STEPS, Evaluated, evaluated, warn_of_cuts
 from fhtd.targets import weighted_sums
 from fhtd.weighting import Weighting
 
 S = TypeVar("S", bound=Settings)
-
-#: Called after each episode with its `return`, `length`, `frame` and `episode` number.
-Callback = Callable[[Any, dict[str, float]], bool | None]
 
 
 class Agent(Generic[S]):
@@ -57,6 +59,17 @@ class Agent(Generic[S]):
         Agent.kinds[cls.__name__] = cls
         describing.describe(cls)
 
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Explain calls as other libraries have them: Python would only count arguments."""
+        if len(given) > 1 and isinstance(given[0], str) and given[0].endswith("Policy"):
+            raise TypeError(
+                f"{cls.__name__} takes no policy {given[0]!r}: the environment comes first, layers "
+                f"are a setting, as in {cls.__name__}(environment, hidden=(64, 64))"
+            )
+        if "env" in named and not given:
+            raise TypeError(f"env is called environment here: {cls.__name__}(environment, ...)")
+        return super().__new__(cls)
+
     def __init__(
         self,
         environment: Any,
@@ -73,6 +86,10 @@ class Agent(Generic[S]):
             raise ValueError("give either a preset or settings: both are all of them")
         kind: Any = self.settings_type
         self.settings: S = chosen(kind, settings, changes, type(self).__name__)
+        #: What more environments are made by, where it is not an environment itself.
+        self._source = None if hasattr(environment, "reset") else environment
+        if isclass(environment):
+            self._source = environment
         self.environment = make(environment)
         self.observations = Observations(self.environment.observation_space)
         self.actions = actions_of(self.environment.action_space)
@@ -93,7 +110,7 @@ class Agent(Generic[S]):
         return cast(S, changed(cls.settings_type(), found.settings))
 
     def _make_loop(self) -> Loop:
-        several = [another(self.environment) for _ in range(self.settings.n_envs - 1)]
+        several = [self.another() for _ in range(self.settings.n_envs - 1)]
         return Loop(
             [self.environment, *several],
             self.observations,
@@ -196,6 +213,15 @@ class Agent(Generic[S]):
         self.loop.training = training._replace(summed=jnp.zeros_like(training.summed), sums=zeros)
         return found
 
+    def mean_loss(self) -> float | None:
+        """The loss since statistics were last taken, without taking them; None where there is none.
+
+        It has to wait for the update under way: not for every frame.
+        """
+        training = self.loop.training
+        count = int(training.summed)
+        return float(np.mean(np.asarray(training.sums["loss"]))) / count if count else None
+
     def output_names(self) -> list[str]:
         """What a log calls the outputs: always the same, whatever has been learned."""
         return [f"h{horizon:g}" for horizon in self.horizons]
@@ -213,7 +239,7 @@ class Agent(Generic[S]):
         observation: Any,
         state: Any = None,
         episode_start: Any = None,
-        deterministic: bool = False,
+        deterministic: bool = True,
         mask: Any = None,
     ) -> tuple[Any, Any]:
         """An action, or an array of them for a batch, and `state`.
@@ -225,7 +251,7 @@ class Agent(Generic[S]):
             deterministic: leave out exploration.
             mask: which actions are permitted.
         """
-        if np.shape(observation) == self.observations.raw_shape:
+        if self.observations.is_one(observation):
             return self.decide(observation, deterministic, mask), state
         found = [self.decide(one, deterministic, mask) for one in observation]
         return np.array(found), state
@@ -273,27 +299,42 @@ class Agent(Generic[S]):
         self,
         total_timesteps: int,
         *,
+        callback: Any = None,
         progress_bar: bool = False,
-        callback: Callback | None = None,
+        verbose: int = 0,
+        log_interval: int = 10,
     ) -> Self:
         """Train for so many more frames.
 
         Args:
             total_timesteps: frames, of all environments together.
-            progress_bar: show how far it is.
             callback: called as `callback(agent, episode)` after each episode with its `return`,
-                `length`, `frame` and number `episode`; ends training by returning False.
+                `length`, `frame` and number `episode`; ends training by returning False. Or one
+                of `fhtd.callbacks`, or a list of them.
+            progress_bar: show how far it is, and how it goes.
+            verbose: 1 prints a line of the log now and then.
+            log_interval: episodes between lines of the log, printed and given to callbacks.
         """
-        begun, name = self.frames, type(self).__name__
+        checks.integer("log_interval", log_interval, 1)
+        name, recent = type(self).__name__, Recent()
         with progress.live(name, total_timesteps, on=progress_bar) as advance:
-            for finished in self.rounds(total_timesteps):
-                if not finished:
-                    continue
-                advance(self.frames - begun)
-                if callback is not None:
-                    answers = [callback(self, episode) for episode in finished]
-                    if any(answer is False for answer in answers):
+            shown = [View(advance, self.frames)] if progress_bar else []
+            printed = [Printed()] if verbose else []
+            group = Group([*shown, *printed, Group.of(callback)])
+            group.begin(self)
+            try:
+                for finished in self.rounds(total_timesteps):
+                    goes_on = group.step(self)
+                    for episode in finished:
+                        goes_on &= group(self, episode)
+                        recent.add(episode["return"], episode["length"])
+                        number = int(episode["episode"])
+                        if group.has_logs and number % log_interval == 0:
+                            group.log(self, recent.row(self, number, int(episode["frame"])))
+                    if not goes_on:
                         break
+            finally:
+                group.end(self)
         return self
 
     def rounds(self, total_timesteps: int) -> Iterator[list[dict[str, float]]]:
@@ -357,6 +398,7 @@ class Agent(Generic[S]):
         epsilon: float = 0.0,
         seed: int = 0,
         environment: Any = None,
+        max_steps: int | None = MAX_STEPS,
     ) -> npt.NDArray[np.float64]:
         """Return of each of so many episodes, acting as well as the agent can.
 
@@ -367,18 +409,51 @@ class Agent(Generic[S]):
             epsilon: probability of a random action.
             seed: of the first episode; the others count on from it.
             environment: where to act; default: a new one like the training environment.
+            max_steps: cut episodes after so many steps, with a warning; None lets them go on.
         """
-        count = checks.integer("episodes", episodes, 1)
-        world = another(self.environment) if environment is None else make(environment)
+        found = self.evaluated(
+            episodes, epsilon=epsilon, seed=seed, environment=environment, max_steps=max_steps
+        )
+        return warn_of_cuts(found, max_steps)
+
+    def evaluated(
+        self,
+        episodes: int,
+        *,
+        epsilon: float = 0.0,
+        seed: int = 0,
+        environment: Any = None,
+        max_steps: int | None = MAX_STEPS,
+        advance: Callable[..., None] = lambda done, state="": None,
+    ) -> Evaluated:
+        """The same, and how many episodes were cut.
+
+        Args:
+            episodes: how many.
+            epsilon: probability of a random action.
+            seed: of the first episode; the others count on from it.
+            environment: where to act; default: a new one like the training environment.
+            max_steps: cut episodes after so many steps; None lets them go on.
+            advance: told the episodes done, and the steps of the present one in words.
+        """
+        checks.integer("episodes", episodes, 1)
+        world = self.another() if environment is None else make(environment)
         try:
-            runs = [
-                [step.reward for step in self.episode(world, epsilon=epsilon, seed=seed + i)]
-                for i in range(count)
-            ]
+            return evaluated(
+                lambda i: (
+                    step.reward for step in self.episode(world, epsilon=epsilon, seed=seed + i)
+                ),
+                episodes,
+                max_steps,
+                advance,
+            )
         finally:
             if environment is None:
                 world.close()
-        return np.array([sum(rewards) for rewards in runs])
+
+    def another(self) -> Any:
+        """A second environment like the one that the agent learns in."""
+        return another(self.environment, self._source)
 
     def episode(self, environment: Any, *, epsilon: float = 0.0, seed: int = 0) -> Iterator[Step]:
         """The steps of one episode in the given environment, as they happen.
@@ -402,14 +477,15 @@ class Agent(Generic[S]):
         checkpoint.save(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | PathLike[str], environment: Any = None) -> Self:
+    def load(cls, path: str | PathLike[str], environment: Any = None, *, env: Any = None) -> Self:
         """Read what `save` wrote.
 
         Args:
             path: of the file.
             environment: to go on in; default: made by the id that was saved.
+            env: the same, by the name that other libraries have for it.
         """
-        return checkpoint.load(cls, Path(path), environment)
+        return checkpoint.load(cls, Path(path), one_of(environment, env))
 
     @classmethod
     def from_saved(cls, environment: Any, saved: "checkpoint.Saved") -> Self:

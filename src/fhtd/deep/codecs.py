@@ -3,6 +3,7 @@
 A codec knows one space and nothing else of the environment. Agents see arrays only.
 """
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,11 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Observations:
-    """Vectors as they are, images as bytes (scaled to [0, 1] for the network), states one-hot."""
+    """Vectors as they are, images as bytes (scaled to [0, 1] for the network), states one-hot.
+
+    Stacks of pictures (frames first, as Gymnasium's wrappers make them) become channels. Whatever
+    else Gymnasium can flatten is a vector: dictionaries, tuples, lists of choices.
+    """
 
     def __init__(self, space: Any) -> None:
         from gymnasium import spaces
@@ -22,25 +27,49 @@ class Observations:
         #: What the network's input is multiplied by.
         self.scaling: float | None = None
         self._first_state: int | None = None
+        #: Frames in an observation, where it is a stack of pictures.
+        self.stack: int | None = None
+        #: What is flattened.
+        self._space: Any = None
         if isinstance(space, spaces.Discrete):
             self._first_state = int(space.start)
             self.raw_shape: tuple[int, ...] = ()
             self.shape: tuple[int, ...] = (int(space.n),)
             self.dtype: np.dtype[Any] = np.dtype(np.float32)
+        elif _is_stack(space):
+            self.raw_shape = space.shape
+            is_one = len(space.shape) == 2
+            self.stack = 1 if is_one else int(space.shape[0])
+            height, width, *channels = space.shape if is_one else space.shape[1:]
+            self.shape = (height, width, self.stack * int(np.prod(channels)))
+            self.dtype, self.scaling = np.dtype(np.uint8), 1 / 255
         elif isinstance(space, spaces.Box) and len(space.shape) in (1, 3) and 0 not in space.shape:
             self.raw_shape = self.shape = space.shape
             is_image = space.dtype == np.uint8
             self.dtype = np.dtype(np.uint8 if is_image else np.float32)
             self.scaling = 1 / 255 if is_image else None
         else:
-            raise ValueError(
-                f"environment has observations {space}; supported are vectors, images (height, "
-                "width, channels) and Discrete states: flatten or wrap it"
-            )
+            flat = spaces.flatten_space(space) if space.is_np_flattenable else None
+            if not isinstance(flat, spaces.Box) or 0 in flat.shape:
+                raise ValueError(
+                    f"environment has observations {space}; supported are vectors, images (height, "
+                    "width, channels), Discrete states, and what Gymnasium can flatten to a vector"
+                )
+            self._space = space
+            self.raw_shape = () if space.shape is None else space.shape
+            self.shape, self.dtype = flat.shape, np.dtype(np.float32)
+
+    def is_one(self, observation: Any) -> bool:
+        """Whether this is one observation, and not a batch of them."""
+        if self._space is not None and self._space.shape is None:
+            return not isinstance(observation, list | np.ndarray)
+        return bool(np.shape(observation) == self.raw_shape)
 
     def receive(self, raw: Any) -> Any:
         """An observation to keep: environments may write into the array that they return."""
-        return raw.copy() if isinstance(raw, np.ndarray) else raw
+        if isinstance(raw, np.ndarray):
+            return raw.copy()
+        return raw if self._space is None else deepcopy(raw)
 
     def encode(self, received: Any, name: str = "observation") -> npt.NDArray[Any]:
         """One observation as an array of the replay's dtype; not-finite numbers are named."""
@@ -51,6 +80,10 @@ class Observations:
                 raise ValueError(f"{name} must be one of {len(encoded)} states, got {received}")
             encoded[state] = 1
             return encoded
+        if self._space is not None:
+            received = self._flattened(received, name)
+        elif self.stack is not None:
+            received = self._as_channels(received, name)
         array = np.asarray(received, self.dtype)
         if array.shape != self.shape:
             raise ValueError(f"{name} must have shape {self.shape}, got {array.shape}")
@@ -58,10 +91,39 @@ class Observations:
             raise ValueError(f"{name} must be finite, got {array}")
         return array
 
+    def _flattened(self, received: Any, name: str) -> Any:
+        from gymnasium import spaces
+
+        try:
+            return spaces.flatten(self._space, received)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+            raise ValueError(f"{name} must be one of {self._space}, got {received!r}") from None
+
+    def _as_channels(self, received: Any, name: str) -> npt.NDArray[Any]:
+        """Frames first to frames last: what was (frames, height, width, ...) is an image."""
+        array = np.asarray(received)
+        if array.shape != self.raw_shape:
+            raise ValueError(f"{name} must have shape {self.raw_shape}, got {array.shape}")
+        if array.ndim == 2:
+            return array[..., None]
+        return np.moveaxis(array, 0, 2).reshape(self.shape)
+
     def to_network(self, encoded: Any) -> Any:
         """What the network is given; within compiled functions."""
         seen = encoded.astype(np.float32)
         return seen if self.scaling is None else seen * self.scaling
+
+
+def _is_stack(space: Any) -> bool:
+    """Whether observations are pictures (height, width), or stacks of pictures, frames first."""
+    from gymnasium import spaces
+
+    if not isinstance(space, spaces.Box) or space.dtype != np.uint8 or 0 in space.shape:
+        return False
+    if len(space.shape) == 3:
+        # An image whose channels come last has no side as short as a stack.
+        return bool(space.shape[0] <= 16 and min(space.shape[1:]) >= 36)
+    return len(space.shape) in (2, 4)
 
 
 class DiscreteActions:

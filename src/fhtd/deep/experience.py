@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fhtd import checks
 from fhtd.archive import Arrays
+from fhtd.deep import stacks
 from fhtd.deep.codecs import DiscreteActions, Observations
 from fhtd.deep.settings import ReplaySettings
 
@@ -119,12 +120,22 @@ class Layout:
             ratios[0][:, 0] if ratios else None,
         )
 
-    def room(self, size: int) -> Sample:
-        """Empty rows; refused where they would not fit into memory."""
+    def room(self, size: int, memory: int) -> Sample:
+        """Empty rows; refused where they would not fit into memory.
+
+        Frames of stacked pictures are recognised over `memory` rows, and stored once.
+        """
         shape, dtype = self.observations.shape, self.observations.dtype
+        stack = self.observations.stack
         images = 2 * int(np.prod(shape)) * dtype.itemsize if self.is_image else 0
+        if stack is not None:
+            images //= 2 * stack
         needs = f"replay_size {size} for observations of shape {shape} needs"
         checks.fits_memory(needs, size * (images + 4 * self.width))
+        if stack is not None:
+            store = stacks.Store(size, shape, stack, dtype, memory)
+            columns = [stacks.Column(store, size) for _ in "ab"]
+            return Sample(np.zeros((size, self.width), np.float32), *columns)
         pictures = [np.zeros((size, *shape), dtype) if self.is_image else None for _ in "ab"]
         return Sample(np.zeros((size, self.width), np.float32), *pictures)
 
@@ -140,7 +151,8 @@ class Rows:
         self.size = checks.integer("replay_size", size, 1)
         self.n = n
         self.layout = layout
-        self.all = layout.room(self.size)
+        # Successive rows of one environment stand so far apart.
+        self.all = layout.room(self.size, n_streams * (n + 2))
         #: Views of the columns.
         self.fields = layout.unpack(self.all)
         #: Transitions kept so far, those that were overwritten included.
@@ -169,6 +181,10 @@ class Rows:
     def _keep(self, window: list[Transition], last: Transition) -> None:
         slot = self.count % self.size
         fields, first = self.fields, window[0]
+        if self._stacks is not None:
+            for column in self._stacks:
+                column.row = self.count
+            self._stacks[0].store.forget(self.count)
         fields.observations[slot], fields.actions[slot] = first.observation, first.action
         if self.n == 1:
             fields.rewards[slot] = first.reward
@@ -195,10 +211,20 @@ class Rows:
             None if next_images is None else next_images[chosen],
         )
 
+    @property
+    def _stacks(self) -> "tuple[stacks.Column, stacks.Column] | None":
+        """Where pictures are stacks of frames."""
+        _, now, following = self.all
+        return (now, following) if isinstance(now, stacks.Column) else None
+
     def snapshot(self) -> tuple[dict[str, Any], Arrays]:
         """The filled rows, and the windows that wait for more rewards."""
-        kept = zip(Sample._fields, self.all, strict=True)
-        arrays = {name: array[: len(self)] for name, array in kept if array is not None}
+        if self._stacks is not None:
+            arrays = {"rows": self.all.rows[: len(self)]}
+            arrays |= stacks.snapshot(self._stacks, len(self))
+        else:
+            kept = zip(Sample._fields, self.all, strict=True)
+            arrays = {name: array[: len(self)] for name, array in kept if array is not None}
         for i, window in enumerate(self._windows):
             if window:
                 arrays[f"window_{i}_observations"] = np.array([s.observation for s in window])
@@ -213,8 +239,10 @@ class Rows:
         windows = [checks.integer("windows", n, 0, self.n - 1) for n in plain["windows"]]
         if len(windows) != len(self._windows):
             raise ValueError(f"it has {len(windows)} environments, not {len(self._windows)}")
+        if self._stacks is not None:
+            stacks.restore(self._stacks, arrays, filled, count)
         for name, room in self.all._asdict().items():
-            if room is not None:
+            if isinstance(room, np.ndarray):
                 then = arrays.pop(name)
                 check_kind(name, then, (filled, *room.shape[1:]), room.dtype)
                 room[:filled] = then
@@ -289,6 +317,8 @@ class Rollout(Rows):
             return ()
         found = self.gather(np.arange(self.count - self.size, self.count) % self.size)
         self.count = 0
+        if self._stacks is not None:
+            self._stacks[0].store.forget_all()
         return (found,)
 
 

@@ -4,29 +4,30 @@ import csv
 import io
 import os
 import shutil
-from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from fhtd.deep.metrics import Recent
 from fhtd.files import write_atomically
 
-_EPISODES, _PROGRESS = "episodes.csv", "progress.csv"
-_CLOCK = {_EPISODES: "frame", _PROGRESS: "time/total_timesteps"}
+_EPISODES, _PROGRESS, _EVALUATIONS = "episodes.csv", "progress.csv", "evaluations.csv"
+_CLOCK = {_EPISODES: "frame", _PROGRESS: "time/total_timesteps", _EVALUATIONS: "frame"}
 
 
 class Tables:
-    """`episodes.csv` and `progress.csv` of a run; a `Log` of the run machine."""
+    """`episodes.csv`, `progress.csv` and `evaluations.csv` of a run; a `Log` of the run machine."""
 
-    def __init__(self, folder: Path, every: int) -> None:
-        self.folder, self.every = folder, every
-        self._recent: deque[tuple[float, float]] = deque(maxlen=100)
+    def __init__(self, folder: Path, every: int, evaluate_every: int | None = None) -> None:
+        self.folder, self.every, self.evaluate_every = folder, every, evaluate_every
+        self._recent = Recent()
+        #: Given each row, to show it elsewhere too.
+        self.tell: Callable[[Any, dict[str, Any]], None] = lambda agent, row: None
         self._board: Any = None
 
     def episode(self, agent: Any, episode: dict[str, float]) -> None:
         """A line of episodes.csv, and every so often one of progress.csv."""
-        self._recent.append((episode["return"], episode["length"]))
+        self._recent.add(episode["return"], episode["length"])
         number, frame = int(episode["episode"]), int(episode["frame"])
         row = {
             "episode": number,
@@ -39,28 +40,22 @@ class Tables:
             self._progress(agent, number, frame)
 
     def _progress(self, agent: Any, number: int, frame: int) -> None:
-        recent = np.array(self._recent)
-        statistics = agent.take_statistics()
-        row: dict[str, Any] = {
-            "time/total_timesteps": frame,
-            "time/episodes": number,
-            "rollout/ep_rew_mean": float(recent[:, 0].mean()),
-            "rollout/ep_len_mean": float(recent[:, 1].mean()),
-            **agent.exploration(),
-            "train/n_updates": agent.updates,
-            "train/learning_rate": agent.settings.learning_rate,
-            "train/loss": float(statistics["loss"].mean()),
-            **agent.deepening(),
-        }
-        labels = agent.output_names()
-        for name, values in statistics.items():
-            if values.shape == (len(labels),):
-                for label, value in zip(labels, values, strict=True):
-                    row[f"train/{name}_{label}"] = float(value)
-            elif name != "loss":
-                row[f"train/{name}"] = float(values.mean())
+        row = self._recent.row(agent, number, frame)
         _append(self.folder / _PROGRESS, row)
         self._show(row)
+        self.tell(agent, row)
+
+    def evaluation(self, row: dict[str, float]) -> None:
+        """A line of evaluations.csv."""
+        names = {"frame": "time/total_timesteps", "mean": "eval/mean_reward"}
+        names["deviation"] = "eval/std_reward"
+        _append(self.folder / _EVALUATIONS, {name: row[tag] for name, tag in names.items()})
+        self._show(row)
+
+    def evaluations(self) -> list[tuple[int, float]]:
+        """Frame and mean return of each."""
+        rows = self._before(_EVALUATIONS, 2**63)
+        return [(int(row["frame"]), float(row["mean"])) for row in rows]
 
     def keep(self) -> None:
         """Lines are written as they come; here they are seen onto the disk."""
@@ -73,6 +68,8 @@ class Tables:
         """Take back what the tables say of frames that will be run again."""
         kept = {name: self._before(name, agent.frames) for name in _CLOCK}
         expected = {_EPISODES: agent.episodes, _PROGRESS: agent.episodes // self.every}
+        often = self.evaluate_every
+        expected[_EVALUATIONS] = 0 if often is None else agent.frames // often
         for name, rows in kept.items():
             if len(rows) != expected[name]:
                 raise ValueError(
@@ -83,7 +80,7 @@ class Tables:
             if (self.folder / name).exists():
                 write_atomically(self.folder / name, _table(rows) if rows else b"")
         for row in kept[_EPISODES]:
-            self._recent.append((float(row["return"]), float(row["length"])))
+            self._recent.add(float(row["return"]), float(row["length"]))
 
     def _before(self, name: str, frame: int) -> list[dict[str, str]]:
         """The whole rows of a table up to a frame."""
@@ -110,6 +107,8 @@ class Tables:
         self._board = Writer(str(place))
         for row in self._before(_PROGRESS, 2**63):
             self._show({tag: float(value) for tag, value in row.items()})
+        for frame, mean in self.evaluations():
+            self._show({"time/total_timesteps": frame, "eval/mean_reward": mean})
 
     def _show(self, row: dict[str, Any]) -> None:
         if self._board is not None:

@@ -14,6 +14,7 @@ from fhtd.deep.backup import Backup
 from fhtd.deep.experience import Experience, Layout, Replay
 from fhtd.deep.q_learning import agreement
 from fhtd.deep.settings import QSettings
+from fhtd.environments import one_of
 
 Q = TypeVar("Q", bound=QSettings)
 
@@ -94,8 +95,8 @@ class QAgent(Agent[Q]):
 
     def explored(self, allowed: npt.NDArray[np.bool_]) -> int | None:
         """A random action with the final epsilon."""
-        if self.loop.rng.random() < self.settings.epsilon_final:
-            return self.actions.random(self.loop.rng, allowed)
+        if self._draws.random() < self.settings.epsilon_final:
+            return self.actions.random(self._draws, allowed)
         return None
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -109,16 +110,23 @@ class QAgent(Agent[Q]):
 
     @classmethod
     def load(
-        cls, path: str | PathLike[str], environment: Any = None, *, transformation: Any = None
+        cls,
+        path: str | PathLike[str],
+        environment: Any = None,
+        *,
+        env: Any = None,
+        transformation: Any = None,
     ) -> Self:
         """Read what `save` wrote; an optimiser of one's own has to be given again.
 
         Args:
             path: of the file.
             environment: to go on in; default: made by the id that was saved.
+            env: the same, by the name that other libraries have for it.
             transformation: the optimiser, where it was not one of the settings.
         """
-        return checkpoint.load(cls, Path(path), environment, transformation=transformation)
+        place = one_of(environment, env)
+        return checkpoint.load(cls, Path(path), place, transformation=transformation)
 
     @classmethod
     def from_saved(

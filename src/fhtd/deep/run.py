@@ -3,6 +3,8 @@
     <folder>/run.json          what was asked for
     <folder>/episodes.csv      every episode: number, last frame, return, length
     <folder>/progress.csv      every few episodes, under Stable-Baselines3's tags
+    <folder>/evaluations.csv   every evaluation: frame, mean return, deviation, where asked for
+    <folder>/best.npz          the agent of the best one
     <folder>/checkpoint.npz    everything, at any frame; the one before is kept as .previous
     <folder>/agent.npz         the finished agent
 
@@ -10,16 +12,18 @@ Logs hold no clock times, so that a run that was killed and resumed leaves the s
 """
 
 import json
+import os
 import signal
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from fhtd import checks
+from fhtd import checks, wrappers
+from fhtd.callbacks import Callback, Evaluation, Group
 from fhtd.deep.agent import Agent
 from fhtd.deep.agents.dfhq import DFHQ
 from fhtd.deep.agents.dqn import DQN
@@ -35,6 +39,7 @@ FORMAT = 1
 ALGORITHMS: dict[str, type[Agent[Any]]] = {"dfhq": DFHQ, "dqn": DQN}
 CHECKPOINT = "checkpoint.npz"
 FINISHED = "agent.npz"
+BEST = "best.npz"
 
 
 class Log(Protocol):
@@ -92,12 +97,12 @@ def train(
     log: Log,
     *,
     checkpoint_every: int,
-    advance: Callable[[int], None] = lambda frames: None,
+    callback: Group | None = None,
     saved: Callable[[], None] = lambda: None,
     stop: Stop | None = None,
 ) -> None:
     """Train to `frames` with checkpoints; on `stop`, write one more and raise Interrupted."""
-    stop = stop or Stop()
+    stop, callback = stop or Stop(), callback or Group([])
     marked = agent.frames // checkpoint_every
 
     def save() -> None:
@@ -107,17 +112,24 @@ def train(
 
     if agent.frames >= frames:
         return
-    for finished in agent.rounds(frames - agent.frames):
-        for episode in finished:
-            log.episode(agent, episode)
-        if stop.number is not None:
-            save()
-            raise Interrupted(stop.number)
-        if agent.frames // checkpoint_every > marked:
-            marked = agent.frames // checkpoint_every
-            save()
-        if finished:
-            advance(agent.frames)
+    callback.begin(agent)
+    try:
+        for finished in agent.rounds(frames - agent.frames):
+            for episode in finished:
+                log.episode(agent, episode)
+            goes_on = callback.step(agent)
+            for episode in finished:
+                goes_on &= callback(agent, episode)
+            if stop.number is not None:
+                save()
+                raise Interrupted(stop.number)
+            if agent.frames // checkpoint_every > marked:
+                marked = agent.frames // checkpoint_every
+                save()
+            if not goes_on:
+                break
+    finally:
+        callback.end(agent)
     log.keep()
 
 
@@ -150,6 +162,12 @@ class Request:
     environment_options: dict[str, Any] = field(default_factory=dict)
     checkpoint_every: int = 10_000
     log_every: int = 10
+    #: Frames between evaluations; None for none.
+    evaluate_every: int | None = None
+    #: Episodes of each.
+    evaluate_episodes: int = 10
+    #: Around the environment, the first of them next to it.
+    wrappers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("environment", "algorithm"):
@@ -158,6 +176,11 @@ class Request:
         for name in ("settings", "environment_options"):
             if not isinstance(getattr(self, name), dict):
                 raise TypeError(f"{name} must be a dictionary, got {getattr(self, name)!r}")
+        if not isinstance(self.wrappers, list | tuple) or not all(
+            isinstance(one, str) for one in self.wrappers
+        ):
+            raise TypeError(f"wrappers must be a list of names, got {self.wrappers!r}")
+        object.__setattr__(self, "wrappers", tuple(self.wrappers))
         # As they come back from a file.
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in self.settings.items()}
         object.__setattr__(self, "settings", plain)
@@ -165,6 +188,10 @@ class Request:
         checks.integer("seed", self.seed, 0)
         checks.integer("checkpoint_every", self.checkpoint_every, 1)
         checks.integer("log_every", self.log_every, 1)
+        if self.evaluate_every is not None:
+            # Each is due at a round of its own.
+            checks.integer("evaluate_every", self.evaluate_every, self.settings.get("n_envs", 1))
+        checks.integer("evaluate_episodes", self.evaluate_episodes, 1)
 
     @property
     def kind(self) -> type[Agent[Any]]:
@@ -178,7 +205,8 @@ class Request:
 
     def make_environment(self, **options: Any) -> Any:
         """The environment of the run."""
-        return make(self.environment, **(self.environment_options | options))
+        made = make(self.environment, **(self.environment_options | options))
+        return wrappers.wrapped(made, self.wrappers)
 
     def build(self) -> Agent[Any]:
         """A new agent."""
@@ -210,28 +238,51 @@ def start(request: Request, folder: Path) -> "Run":
             f"{folder} is not empty: give another --out, or continue with --resume {folder}"
         )
     run = Run(request, folder, agent, lock)
-    content = {"format": FORMAT, "versions": versions(), **asdict(request)}
-    write_atomically(folder / "run.json", (json.dumps(content, indent=2) + "\n").encode())
+    _write_request(request, folder)
     return run
 
 
-def resume(folder: Path, **typed: str | None) -> "Run":
+def resume(folder: Path, *, frames: int | None = None, **typed: Any) -> "Run":
     """Continue from the last checkpoint, or from the beginning where there is none yet.
 
-    `typed` are an environment and an algorithm that the user has named, see `read_request`.
+    With `frames`, to so many, which a finished run may be extended to; it ends as if they had been
+    asked for at first. `typed` are an environment and an algorithm that the user has named, see
+    `read_request`.
     """
     request = read_request(folder, **typed)
+    if frames is not None:
+        checks.integer("frames", frames, 1)
     lock = _lock(folder)
     try:
-        if (folder / FINISHED).exists():
-            raise ValueError(f"{folder} is finished after {request.frames} frames: nothing to do")
-        agent = _last_good(request, folder)
+        is_finished = (folder / FINISHED).exists()
+        if is_finished and frames in (None, request.frames):
+            raise ValueError(
+                f"{folder} is finished after {request.frames} frames: nothing to do, unless "
+                "--frames are more"
+            )
+        agent = load_agent(folder, **typed)
+        if frames is not None and frames != request.frames:
+            if frames <= agent.frames:
+                raise ValueError(
+                    f"frames must be more than the {agent.frames} that {folder} has already, got "
+                    f"{frames}"
+                )
+            request = replace(request, frames=frames)
+            if is_finished:
+                # In this order: stopped in between, the run is finished as it was.
+                os.replace(folder / FINISHED, folder / CHECKPOINT)
+            _write_request(request, folder)
         run = Run(request, folder, agent, lock)
         run.log.rewind(agent)
     except BaseException:
         lock.close()
         raise
     return run
+
+
+def _write_request(request: Request, folder: Path) -> None:
+    content = {"format": FORMAT, "versions": versions(), **asdict(request)}
+    write_atomically(folder / "run.json", (json.dumps(content, indent=2) + "\n").encode())
 
 
 def _lock(folder: Path) -> ExitStack:
@@ -244,12 +295,16 @@ def _lock(folder: Path) -> ExitStack:
 
 
 def read_request(
-    folder: Path, *, environment: str | None = None, algorithm: str | None = None
+    folder: Path,
+    *,
+    environment: str | None = None,
+    algorithm: str | None = None,
+    wrappers: Sequence[str] = (),
 ) -> Request:
     """What a folder's run is.
 
     Names that would import a module (`module:Name`) are not taken from a file: the user has to type
-    them, as `environment` and `algorithm`.
+    them, as `environment`, `algorithm` and `wrappers`.
     """
     path = folder / "run.json"
     if not path.is_file():
@@ -274,12 +329,47 @@ def read_request(
             )
         if typed is not None and typed != kept:
             raise ValueError(f"{path} has the {name} {kept}, not {typed}")
+    kept = request.wrappers
+    if tuple(wrappers) != kept and (wrappers or any(":" in one for one in kept)):
+        if not kept:
+            raise ValueError(f"{path} has no wrappers, not {' '.join(wrappers)}")
+        names = " ".join(kept)
+        raise ValueError(
+            f"{path} names the wrappers {names}; what is imported from a module you type "
+            f"yourself, --wrappers {names}"
+        )
     return request
 
 
-def load_agent(folder: Path, **typed: str | None) -> Agent[Any]:
-    """The finished agent of a run, or its last checkpoint."""
+def typed_names(request: Request) -> dict[str, Any]:
+    """What a user has typed who typed this request: see `read_request`."""
+    named = {"environment": request.environment, "algorithm": request.algorithm}
+    typed: dict[str, Any] = {name: value for name, value in named.items() if ":" in value}
+    return typed | ({"wrappers": request.wrappers} if request.wrappers else {})
+
+
+def difference(kept: Request, asked: Request) -> str:
+    """What tells two requests apart, in words; nothing where they are the same."""
+    # Earlier versions wrote down only some of the settings.
+    was, wanted = (
+        {k: v for k, v in asdict(one).items() if k != "settings"} | asdict(one.all_settings)
+        for one in (kept, asked)
+    )
+    for name in was | wanted:
+        if was.get(name) != wanted.get(name):
+            return f"{name} {was.get(name)!r}, not {wanted.get(name)!r}"
+    return ""
+
+
+def load_agent(folder: Path, *, best: bool = False, **typed: Any) -> Agent[Any]:
+    """The finished agent of a run, or its last checkpoint; or the one that was evaluated best."""
     request = read_request(folder, **typed)
+    if best:
+        if not (folder / BEST).exists():
+            raise ValueError(f"{folder} holds no best agent: train with --evaluate-every")
+        return _agreeing(
+            request, folder, request.kind.load(folder / BEST, request.make_environment())
+        )
     if (folder / FINISHED).exists():
         return _agreeing(
             request, folder, request.kind.load(folder / FINISHED, request.make_environment())
@@ -307,19 +397,17 @@ class Run:
         self.request, self.folder, self.agent = request, folder, agent
         # Let go of when training ends, or when nobody has the run any more.
         self._let_go = weakref.finalize(self, lock.close)
-        self.log = Tables(folder, request.log_every)
+        self.log = Tables(folder, request.log_every, request.evaluate_every)
 
     def use_tensorboard(self) -> None:
         """Write TensorBoard events beside the tables."""
         self.log.use_tensorboard()
 
-    def train(
-        self,
-        advance: Callable[[int], None] = lambda frames: None,
-        stop: Stop | None = None,
-    ) -> Agent[Any]:
-        """Train to the end; `advance` is told the frames done after each episode."""
+    def train(self, callback: Any = None, stop: Stop | None = None) -> Agent[Any]:
+        """Train to the end, with callbacks; False from one of them is the end."""
         request = self.request
+        group = Group([*self._evaluation(), Group.of(callback)])
+        self.log.tell = group.log
         try:
             train(
                 self.agent,
@@ -327,7 +415,7 @@ class Run:
                 self.folder,
                 self.log,
                 checkpoint_every=request.checkpoint_every,
-                advance=advance,
+                callback=group,
                 stop=stop,
             )
             self.agent.save(self.folder / FINISHED)
@@ -335,3 +423,29 @@ class Run:
             self.log.close()
             self._let_go()
         return self.agent
+
+    def _evaluation(self) -> list[Any]:
+        """The evaluations that were asked for, going on from those in the table."""
+        request = self.request
+        if request.evaluate_every is None:
+            return []
+        found = Evaluation(
+            request.evaluate_every,
+            request.evaluate_episodes,
+            environment=request.make_environment(),
+            best_path=self.folder / BEST,
+        )
+        found.history = self.log.evaluations()
+        return [found, _Kept(self.log)]
+
+
+class _Kept(Callback):
+    """Writes evaluations down."""
+
+    def __init__(self, log: Tables) -> None:
+        self._log = log
+
+    def log(self, agent: Any, row: dict[str, float]) -> None:
+        """Rows of the other kind are written down already."""
+        if "eval/mean_reward" in row:
+            self._log.evaluation(row)

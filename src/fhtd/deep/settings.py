@@ -64,7 +64,10 @@ class Settings:
     def __post_init__(self) -> None:
         checks.real("discount", self.discount, 0)
         if not isinstance(self.hidden, tuple):
-            raise TypeError(f"hidden must be widths such as (64, 64), got {self.hidden!r}")
+            raise TypeError(
+                f"hidden must be widths such as (64, 64), or (64,) for one layer, got "
+                f"{self.hidden!r}"
+            )
         for width in self.hidden:
             checks.integer("hidden", width, 1)
         checks.boolean("layer_norm", self.layer_norm)
@@ -213,6 +216,18 @@ _ELSEWHERE = {
     "exploration_initial_eps": "epsilon_initial",
     "optimizer": "optimiser",
     "h": "horizon",
+    "exploration_fraction": "epsilon_frames",
+    "hidden_size": "hidden",
+    "num_envs": "n_envs",
+}
+#: What other libraries ask at this place, and who is asked here.
+_AT_LEARN = ("verbose", "log_interval", "callback", "progress_bar", "total_timesteps")
+_ELSEWHERE_ALTOGETHER = {
+    **dict.fromkeys(_AT_LEARN, "give it to learn()"),
+    "policy": "there is none: layers are the setting hidden",
+    "policy_kwargs": "layers are the setting hidden",
+    "tensorboard_log": "give learn() the callback fhtd.boards.TensorBoard(folder)",
+    "device": "JAX chooses it: see JAX_PLATFORMS",
 }
 
 
@@ -228,6 +243,8 @@ def chosen(kind: type[S], settings: S | None, changes: dict[str, Any], owner: st
             near = [_ELSEWHERE[name]] if name in _ELSEWHERE else []
             near += difflib.get_close_matches(name, names, n=1)
             hint = f": did you mean {near[0]}?" if near and near[0] in names else ""
+            if name in _ELSEWHERE_ALTOGETHER:
+                hint = f": {_ELSEWHERE_ALTOGETHER[name]}"
             raise TypeError(f"{name} is not a setting of {owner}{hint}")
     return changed(settings if settings is not None else kind(), changes)
 

@@ -140,8 +140,23 @@ def combine(config: Config, results: Results) -> Arrays:
     return data
 
 
+#: Weights that go together: six of them see one state each, the others see several.
+GROUPS = (("$w_1$ to $w_6$", slice(0, 6), 1), ("$w_7$", slice(6, 7), 2), ("$w_8$", slice(7, 8), 0))
+#: Records over which the picture shows how far the weights swing: two of their swings.
+_WINDOW = 41
+#: Below this, a weight is drawn as this.
+_SMALLEST = 1e-3
+
+
+def _reach(weights: Floats) -> Floats:
+    """The largest size of some weights within so many records around each."""
+    size = np.abs(weights).max(axis=1)
+    padded = np.pad(size, _WINDOW // 2, mode="edge")
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, _WINDOW).max(axis=1))
+
+
 def plot(config: Config, data: Arrays) -> "Figure":
-    """Eight weights of the final horizon over time; TD beside it."""
+    """How large the weights of the final horizon are over time; TD's beside it."""
     figure, axes = style.panels(1, 3, width=4.0)
     titles = {
         "fhtd": f"FHTD, horizon {config.horizon}",
@@ -149,13 +164,21 @@ def plot(config: Config, data: Arrays) -> "Figure":
         "fhtd-random": "FHTD, random first weights",
     }
     rows = style.thin(len(data["step"]))
-    steps = data["step"][rows]
     for panel, arm in zip(axes[0], ARMS, strict=True):
-        mean, error = data[f"{arm}.mean"][rows], data[f"{arm}.error"][rows]
-        for i in range(mean.shape[1]):
-            style.line(panel, steps, mean[:, i], error[:, i], f"$w_{i + 1}$", i, width=0.9)
-        panel.set_yscale("symlog", linthresh=1e4 if arm == "td" else 10)
-        style.label(panel, titles[arm], "step", "weight (symmetric log scale)", columns=2)
+        mean = data[f"{arm}.mean"]
+        for label, which, index in GROUPS:
+            reach = np.maximum(_reach(mean[:, which]), _SMALLEST)
+            style.line(panel, data["step"][rows], reach[rows], None, label, index)
+        panel.set_yscale("log")
+        style.label(panel, titles[arm], "step", "size of the weight")
+        panel.get_legend().remove()
+    style.legend_above(figure, axes[0, 0], columns=len(GROUPS))
+    around = _WINDOW * int(data["step"][-1] - data["step"][-2]) if len(data["step"]) > 1 else 1
+    style.say(
+        figure,
+        f"means of {config.runs:,} runs, which swing about 0: the largest size within {around:,} "
+        f"steps, {_SMALLEST:g} at least; every weight and its standard error are in weights.csv",
+    )
     return figure
 
 
@@ -270,6 +293,7 @@ EXPERIMENT = Experiment(
                 lines=f"{arm}.",
                 log_y=True,
                 absolute=True,
+                styles=(*((f"w{i}", 1) for i in range(1, 7)), ("w7", 2), ("w8", 0)),
             )
             for arm, title in zip(
                 ARMS,

@@ -195,6 +195,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
                 "root-mean-square error",
                 beside=True,
             )
+    style.say(figure, f"{style.band(config.runs)}; the top is the error of values that are all 0")
     return figure
 
 
@@ -332,6 +333,7 @@ EXPERIMENT = Experiment(
                 where=(("arm", f"{kind}=*"), ("diverged", "0")),
                 split="episodes",
                 log_x=True,
+                labels=(("n=*", "n = *"), ("lambda=*", "λ = *")),
             )
             for kind, title in (("n", "n-step FHTD"), ("lambda", "FHTD(lambda)"))
         ),

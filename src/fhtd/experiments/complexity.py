@@ -153,6 +153,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     style.label(panel, r"FHTD($\lambda$)", "final horizon H", "nanoseconds per step")
+    style.say(figure, style.band(len(data["lambda"]), "measurements"))
     return figure
 
 
@@ -244,6 +245,7 @@ EXPERIMENT = Experiment(
             "nanoseconds per step",
             y="nanoseconds",
             arm="horizon",
+            labels=(("horizon *", "H = *"),),
             low="low",
             high="high",
             log_x=True,
@@ -257,6 +259,7 @@ EXPERIMENT = Experiment(
             "nanoseconds per step",
             y="nanoseconds",
             error="standard_error",
+            labels=(("FHTD(lambda)", "FHTD(λ)"),),
             log_x=True,
             log_y=True,
         ),

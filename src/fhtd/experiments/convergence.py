@@ -189,6 +189,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
         )
     panel.axvline(0, color="#000000", linewidth=0.8)
     style.label(panel, "eigenvalues of A on Baird's counterexample", "real part", "imaginary part")
+    style.say(figure, style.band(config.runs))
     return figure
 
 
@@ -263,6 +264,7 @@ EXPERIMENT = Experiment(
             "step",
             "relative distance",
             lines="",
+            labels=(("mdp*", "MDP *"),),
             log_x=True,
             log_y=True,
         ),

@@ -147,9 +147,9 @@ def plot(config: Config, data: Arrays) -> "Figure":
     for i, arm in enumerate(arms(config)):
         panel = axes[0, i]
         steps = np.arange(len(data[f"{arm}.values"]))
-        style.line(panel, steps, data[f"{arm}.values"], None, "estimate", 1)
+        style.line(panel, steps, data[f"{arm}.values"], None, "estimate", i)
         what = f"{config.horizon}-step return" if arm.algorithm == "dfhq" else "discounted return"
-        style.line(panel, steps, data[f"{arm}.returns"], None, what, 2)
+        panel.plot(steps, data[f"{arm}.returns"], color="#888888", linewidth=1.2, label=what)
         style.label(panel, f"{arm.title}: an episode", "step", "value of the action taken")
         for panel, field in ((axes[1, 0], "bias"), (axes[1, 1], "error")):
             runs = data[f"{arm}.{field}"] / data[f"{arm}.spread"]
@@ -165,6 +165,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
         title = f"{word} of each of {config.runs} runs"
         style.label(panel, title, "runs, by arm", "standard deviations of the returns")
         panel.axhline(0, color="#888888", linewidth=0.8)
+    style.say(figure, f"one colour for each arm; {style.band(config.runs)}")
     return figure
 
 
@@ -236,6 +237,8 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     }
 
 
+_LABELS = (("dfhq-*", "DFHQ, γ = *"), ("dqn-*", "DQN, γ = *"))
+
 EXPERIMENT = Experiment(
     name="deep-values",
     title="Value estimates of deep agents against the returns that followed",
@@ -258,8 +261,18 @@ EXPERIMENT = Experiment(
             "estimate",
             y="estimate",
             arm="arm",
+            labels=_LABELS,
         ),
-        Chart("What then came", "episodes", "step", "step", "return", y="return", arm="arm"),
+        Chart(
+            "What then came",
+            "episodes",
+            "step",
+            "step",
+            "return",
+            y="return",
+            arm="arm",
+            labels=_LABELS,
+        ),
         Chart(
             "Estimate minus return near the end of episodes",
             "near_the_end",
@@ -269,6 +282,7 @@ EXPERIMENT = Experiment(
             y="bias",
             arm="arm",
             error="standard_error",
+            labels=_LABELS,
         ),
     ),
     extras=("deep", "lander"),

@@ -122,6 +122,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
         error = None if config.runs == 1 else mean - low
         style.line(axes[0, 1], data[f"{landing.ENVIRONMENT}.frame"], mean, error, arm, i)
     style.label(axes[0, 1], "Learning curves", "frame", "mean return of the last 10 episodes")
+    style.say(figure, f"bands: 95% intervals over {config.runs} runs")
     return figure
 
 

@@ -133,10 +133,21 @@ def plot(config: Config, data: Arrays) -> "Figure":
                 text = algorithm.upper()
                 error = found.standard_error if config.runs > 1 else None
                 style.line(axes[i, j], data["frame"], found.mean, error, text, index)
-            title = f"{optimiser}, {start}, {config.runs} runs"
-            style.label(axes[i, j], title, "frame", "mean return of 10 episodes")
+            style.label(axes[i, j], titled(optimiser, start), "frame", "mean return of 10 episodes")
             axes[i, j].sharey(axes[0, 0])
+    style.say(figure, style.band(config.runs))
     return figure
+
+
+def titled(optimiser: str, start: str) -> str:
+    """The two conventions of a panel, in words."""
+    optimisers = {
+        "rmsprop-torch": "RMSprop of PyTorch",
+        "rmsprop-tensorflow": "RMSprop of TensorFlow",
+        "rmsprop-centred": "centred RMSprop",
+    }
+    starts = {"glorot": "Glorot's first weights", "torch": "PyTorch's first weights"}
+    return f"{optimisers.get(optimiser, optimiser)},\n{starts.get(start, start)}"
 
 
 def claims(config: Config, data: Arrays) -> list[Claim]:
@@ -195,8 +206,20 @@ EXPERIMENT = Experiment(
     claims=claims,
     tables=tables,
     charts=(
-        Chart(
-            "Learning curves", "curves", "frame", "frame", "mean return", y="mean_return", arm="arm"
+        *(
+            Chart(
+                titled(optimiser, start).replace("\n", " "),
+                "curves",
+                "frame",
+                "frame",
+                "mean return",
+                y="mean_return",
+                arm="arm",
+                where=(("arm", f"*_{optimiser}_{start}"),),
+                labels=(("dfhq_*", "DFHQ"), ("dqn_*", "DQN")),
+            )
+            for start in Config().initialisations
+            for optimiser in Config().optimisers
         ),
     ),
     extent=("runs", "optimisers", "initialisations"),

@@ -169,7 +169,7 @@ def combine(config: Config, results: Results) -> Arrays:
 
 def plot(config: Config, data: Arrays) -> "Figure":
     """Area under the curve over widths, at each algorithm's best rate; one panel a discount."""
-    figure, axes = style.panels(1, len(config.discounts))
+    figure, axes = style.panels(1, len(config.discounts), width=6.0)
     for panel, discount in zip(axes[0], config.discounts, strict=True):
         kinds = [("dfhq", horizon) for horizon in config.horizons] + [("dqn", 0)]
         index = 0
@@ -179,14 +179,24 @@ def plot(config: Config, data: Arrays) -> "Figure":
                 means = [data[str(arm)].mean() for arm in best]
                 spread = [data[str(a)].std(ddof=1) if config.runs > 1 else 0.0 for a in best]
                 error = np.array(spread) / np.sqrt(config.runs)
-                widths = config.widths_with(interval)
+                places = [config.widths.index(width) for width in config.widths_with(interval)]
                 label = best[0].kind + best[0].target
-                style.line(panel, widths, means, error, label, index, markers=True)
+                # Side by side: between two widths there is nothing.
+                shift = 0.12 * (index - (len(kinds) * len(config.target_intervals) - 1) / 2)
+                panel.errorbar(
+                    np.add(places, shift),
+                    means,
+                    error,
+                    fmt=style.MARKERS[index % len(style.MARKERS)],
+                    color=style.COLOURS[index % len(style.COLOURS)],
+                    label=label,
+                )
                 index += 1
         title = f"$\\gamma$ = {discount:g}, {config.runs} runs of {config.frames:,} frames"
-        style.label(panel, title, "width of the hidden layers", "area under the curve")
-        panel.set_xscale("log", base=2)
-        panel.set_xticks(config.widths, [str(width) for width in config.widths])
+        style.label(panel, title, "width of the hidden layers", "area under the curve", beside=True)
+        panel.set_xticks(range(len(config.widths)), [str(width) for width in config.widths])
+        panel.set_xlim(-0.6, len(config.widths) - 0.4)
+    style.say(figure, style.band(config.runs).replace("bands", "bars"))
     return figure
 
 
@@ -332,6 +342,7 @@ EXPERIMENT = Experiment(
             low="low",
             high="high",
             log_x=True,
+            points=True,
         ),
     ),
     # A block's name says all of these.

@@ -129,6 +129,10 @@ def combine(config: Config, results: Results) -> Arrays:
     return data
 
 
+#: The picture ends here, as an arm that diverges would leave no room for the others.
+_FLOOR = -600.0
+
+
 def plot(config: Config, data: Arrays) -> "Figure":
     """Mean and standard error over runs, and every run's area under the curve."""
     figure, axes = style.panels(1, 2, width=4.6)
@@ -143,8 +147,11 @@ def plot(config: Config, data: Arrays) -> "Figure":
         "frame",
         f"mean return of the last {learning.WINDOW} episodes",
     )
-    low = min(data[f"{arm}.curves"].mean(axis=0).min() for arm in arms(config))
-    curves.set_ylim(max(low, -600.0), None)
+    lowest = {arm: data[f"{arm}.curves"].mean(axis=0).min() for arm in arms(config)}
+    curves.set_ylim(max(min(lowest.values()), _FLOOR), None)
+    below = [f"{arm.title} falls to {low:,.0f}" for arm, low in lowest.items() if low < _FLOOR]
+    cut = f"; the left panel ends at {_FLOOR:,.0f}, {', '.join(below)}" if below else ""
+    style.say(figure, f"{style.band(config.runs)}{cut}")
     style.label(
         areas, "Area under the curve of each run", "runs, by arm", "mean return over all frames"
     )
@@ -309,6 +316,7 @@ EXPERIMENT = Experiment(
             y="mean_return",
             arm="arm",
             error="standard_error",
+            labels=(("dfhq-*", "DFHQ, γ = *"), ("dqn-*", "DQN, γ = *")),
         ),
     ),
     extras=("deep", "lander"),

@@ -96,6 +96,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
         "horizon",
         f"agreement with horizon {config.horizon}",
     )
+    style.say(figure, style.band(config.runs, "worlds"))
     return figure
 
 
@@ -166,6 +167,10 @@ EXPERIMENT = Experiment(
             "horizon",
             "agreement (share of states)",
             lines="",
+            labels=(
+                ("lowest", "lowest index among equals"),
+                ("overlap", "any overlap of the greedy sets"),
+            ),
         ),
     ),
 )

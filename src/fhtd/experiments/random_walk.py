@@ -123,6 +123,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     style.line(panel, rows + 1, data["td.mean"][rows, 0], data["td.error"][rows, 0], "TD", 2)
     panel.set_ylim(bottom=0)
     style.label(panel, "19-state random walk", "step", "root-mean-square error", columns=2)
+    style.say(figure, style.band(config.runs))
     return figure
 
 
@@ -254,6 +255,16 @@ EXPERIMENT = Experiment(
     claims=claims,
     tables=tables,
     charts=(
-        Chart("Learning curves", "errors", "step", "step", "root-mean-square error", lines=""),
+        Chart(
+            "Learning curves",
+            "errors",
+            "step",
+            "step",
+            "root-mean-square error",
+            lines="",
+            labels=(("h*", "FHTD, h = *"), ("td", "TD")),
+            styles=(("td", 2),),
+            shaded="h*",
+        ),
     ),
 )

@@ -184,6 +184,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     high = 2.2 * min(data[str(arm)].mean(axis=1).min() for arm in arms(config))
     for panel in axes[0]:
         panel.set_ylim(low, high)
+    style.say(figure, f"{style.band(config.runs)}; lines that leave at the top go on above")
     return figure
 
 
@@ -331,6 +332,7 @@ EXPERIMENT = Experiment(
                 low="low",
                 high="high",
                 where=(("arm", f"{kind}-*"),),
+                labels=(("fhq-*", "H = *"), ("q-*", "γ = *")),
             )
             for kind, title in (
                 ("fhq", "FHQ-learning, by horizon"),

@@ -170,7 +170,8 @@ def plot(config: Config, data: Arrays) -> "Figure":
         panel.set_xscale("log")
         panel.set_yscale("log")
         title = problem.replace("-", " ")
-        style.label(panel, f"{title}: V at horizon H", "step", "relative error", columns=2)
+        style.label(panel, f"{title}: V at horizon H", "step", "relative error")
+        panel.get_legend().remove()
         panel = axes[1, column]
         ahead = np.arange(1, config.horizon + 1)
         state = _shown(data, problem)
@@ -182,6 +183,8 @@ def plot(config: Config, data: Arrays) -> "Figure":
             panel, f"{title}: when rewards come", "steps ahead of one state", "expected reward"
         )
         style.whole_steps(panel)
+    style.legend_above(figure, axes[0, 0], columns=len(NAMES))
+    style.say(figure, style.band(config.runs))
     return figure
 
 
@@ -282,6 +285,7 @@ EXPERIMENT = Experiment(
                 "steps ahead",
                 "expected reward",
                 lines=f"{problem}.",
+                styles=(("learned", 2),),
             )
             for problem in PROBLEMS
         ),

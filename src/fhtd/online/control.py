@@ -1,15 +1,19 @@
 """FHQ-learning, FHQ(lambda) and Q-learning: one set of weights per action, and acting on them."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
+from fhtd.environments import one_of
+from fhtd.evaluation import MAX_STEPS, warn_of_cuts
 from fhtd.features import Representation
 from fhtd.online.baselines import InfiniteHorizonLearner
 from fhtd.online.fixed_horizon import check_weighting, with_column_zero
+from fhtd.online.interaction import evaluate, features_of, learn
 from fhtd.online.kernels.one_step import OneStepControl
 from fhtd.online.kernels.traces import ControlTraces
 from fhtd.online.learner import Layout, Learner
@@ -28,6 +32,22 @@ class ControlLearner(Learner):
     epsilon: Rate
     #: What to act on: `final`, the last horizon, or what all horizons agree on.
     acting: str = "final"
+    #: Where it acts, if it was built for an environment or has learned in one; not part of files.
+    environment: Any = None
+
+    def _seen(self, features: Any, n_actions: Any) -> Any:
+        """Features and number of actions, from an environment where one is given in their place."""
+        if isinstance(features, str | type) or hasattr(features, "observation_space"):
+            self.environment = features
+            features, found = features_of(features)
+            n_actions = found if n_actions is None else n_actions
+        self.n_actions = checks.integer("n_actions", n_actions, 1)
+        return features
+
+    @property
+    def frames(self) -> int:
+        """Transitions learned from so far, by the name that deep agents have for them."""
+        return self.step
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -133,29 +153,106 @@ class ControlLearner(Learner):
 
     def learn(
         self,
-        environment: Any,
-        total_timesteps: int,
+        environment: Any = None,
+        total_timesteps: int | None = None,
         *,
         seed: int | None = None,
+        callback: Any = None,
         progress_bar: bool = False,
-        callback: Callable[[Self, dict[str, float]], bool | None] | None = None,
+        verbose: int = 0,
+        log_interval: int = 10,
     ) -> Self:
         """Act and learn for so many steps in a Gymnasium environment, given itself or by id.
 
         It begins with a reset of the environment, so traces of earlier experience are dropped.
+        A learner that was built for an environment needs only the steps: `learn(10_000)`.
 
         Args:
             environment: A Gymnasium environment with discrete actions, or its id.
             total_timesteps: How many steps to take.
             seed: Seed of the environment's first reset.
+            callback: Called as `callback(learner, episode)` after each episode, with its `return`,
+                `length`, `frame` and number `episode`; returning False ends learning. Or one of
+                `fhtd.callbacks`, or a list of them.
             progress_bar: Show the progress on the terminal.
-            callback: Called as `callback(learner, episode)` after each episode, with its `return`
-                and `length`; returning False ends learning.
+            verbose: 1 prints a line of the log now and then.
+            log_interval: Episodes between lines of the log, printed and given to callbacks.
         """
-        from fhtd.online.interaction import learn
-
-        learn(self, environment, total_timesteps, seed, progress_bar, callback)
+        if total_timesteps is None and isinstance(environment, int):
+            environment, total_timesteps = None, environment
+        if environment is None:
+            environment = self.environment
+        if environment is None or total_timesteps is None:
+            raise TypeError(
+                "learn needs an environment and total_timesteps: learn(environment, 10_000), or "
+                f"learn(10_000) of {type(self).__name__}(environment, weighting=...)"
+            )
+        if self.environment is None:
+            self.environment = environment
+        checks.integer("log_interval", log_interval, 1)
+        learn(
+            self, environment, total_timesteps, seed, progress_bar, callback, verbose, log_interval
+        )
         return self
+
+    def evaluate(
+        self,
+        episodes: int = 10,
+        *,
+        epsilon: float = 0.0,
+        seed: int = 0,
+        environment: Any = None,
+        max_steps: int | None = MAX_STEPS,
+    ) -> npt.NDArray[np.float64]:
+        """Return of each of so many episodes, acting greedily on the final horizon.
+
+        In an environment of its own, so that learning is not disturbed.
+
+        Args:
+            episodes: How many.
+            epsilon: Probability of a random action.
+            seed: Of the first episode; the others count on from it.
+            environment: Where to act; default: a new one like that it was built for or learned in.
+            max_steps: Cut episodes after so many steps, with a warning; None lets them go on.
+        """
+        place = self.environment if environment is None else environment
+        if place is None:
+            raise TypeError("evaluate needs an environment: it has not learned in one yet")
+        found = evaluate(self, place, environment is None, episodes, epsilon, seed, max_steps)
+        return warn_of_cuts(found, max_steps)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        environment: Any = None,
+        env: Any = None,
+        features: Representation | None = None,
+        step_size: Rate | None = None,
+        second_step_size: Rate | None = None,
+        epsilon: Rate | None = None,
+    ) -> Self:
+        """Read what `save` wrote; the keywords give back what a file cannot hold.
+
+        Args:
+            path: The file.
+            environment: Where to go on, so that `learn` and `evaluate` need not be told.
+            env: The same, by the name that other libraries have for it.
+            features: The features, where they were of your own.
+            step_size: The step size, where it was a function of yours.
+            second_step_size: Of learners that have one.
+            epsilon: The rate of exploration, where it was a function of yours.
+        """
+        learner = super().load(
+            path,
+            features=features,
+            step_size=step_size,
+            second_step_size=second_step_size,
+            epsilon=epsilon,
+        )
+        learner.environment = one_of(environment, env)
+        return learner
 
 
 def _plain(action: Any) -> Any:
@@ -170,9 +267,9 @@ class FHQ(ControlLearner, WindowLearner):
 
     def __init__(
         self,
-        features: Representation,
-        n_actions: int,
-        weighting: Weighting,
+        features: Any,
+        n_actions: int | None = None,
+        weighting: Weighting | None = None,
         *,
         step_size: Rate = 0.1,
         epsilon: Rate = 0.1,
@@ -186,8 +283,9 @@ class FHQ(ControlLearner, WindowLearner):
         """Begin with the first weights.
 
         Args:
-            features: What the learner sees of an observation: built by `Features`, or your own.
-            n_actions: How many actions there are.
+            features: What the learner sees of an observation: built by `Features`, or your own; or
+                a Gymnasium environment or its id, whose spaces say it.
+            n_actions: How many actions there are; an environment says it.
             weighting: How much each future reward counts, such as `Weighting.exponential(100)`.
             step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
             epsilon: Probability of a random action in `act`: a number, a schedule or a function.
@@ -199,14 +297,14 @@ class FHQ(ControlLearner, WindowLearner):
             acting: What to act on: the final horizon, or what all horizons agree on, each with its
                 own worst action at 0 and its best at 1.
         """
-        self.n_actions = checks.integer("n_actions", n_actions, 1)
+        features = self._seen(features, n_actions)
         self.epsilon = check_rate("epsilon", epsilon, 1)
         if acting not in ("final", "agreement"):
             raise ValueError(f"acting must be final or agreement, got {acting!r}")
         self.acting = acting
         super().__init__(
             features,
-            weighting,
+            check_weighting(weighting),
             step_size=step_size,
             initial=initial,
             initial_spread=initial_spread,
@@ -229,10 +327,10 @@ class FHQLambda(FHQ):
 
     def __init__(
         self,
-        features: Representation,
-        n_actions: int,
-        weighting: Weighting,
-        lambda_: float,
+        features: Any,
+        n_actions: int | None = None,
+        weighting: Weighting | None = None,
+        lambda_: float | None = None,
         *,
         step_size: Rate = 0.1,
         epsilon: Rate = 0.1,
@@ -244,8 +342,9 @@ class FHQLambda(FHQ):
         """Begin with the first weights.
 
         Args:
-            features: What the learner sees of an observation: built by `Features`, or your own.
-            n_actions: How many actions there are.
+            features: What the learner sees of an observation: built by `Features`, or your own; or
+                a Gymnasium environment or its id, whose spaces say it.
+            n_actions: How many actions there are; an environment says it.
             weighting: How much each future reward counts: real, with bootstraps of at least 0.
             lambda_: From 0, one step, to 1: credit reaches back until an action was not greedy.
             step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
@@ -303,9 +402,9 @@ class QLearning(ControlLearner, InfiniteHorizonLearner):
 
     def __init__(
         self,
-        features: Representation,
-        n_actions: int,
-        discount: complex,
+        features: Any,
+        n_actions: int | None = None,
+        discount: complex | None = None,
         *,
         step_size: Rate = 0.1,
         epsilon: Rate = 0.1,
@@ -317,8 +416,9 @@ class QLearning(ControlLearner, InfiniteHorizonLearner):
         """Begin with the first weights.
 
         Args:
-            features: What the learner sees of an observation: built by `Features`, or your own.
-            n_actions: How many actions there are.
+            features: What the learner sees of an observation: built by `Features`, or your own; or
+                a Gymnasium environment or its id, whose spaces say it.
+            n_actions: How many actions there are; an environment says it.
             discount: The factor of the next state's value, gamma.
             step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
             epsilon: Probability of a random action in `act`: a number, a schedule or a function.
@@ -327,11 +427,11 @@ class QLearning(ControlLearner, InfiniteHorizonLearner):
             seed: Seed of that noise and of exploration; None draws one.
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
         """
-        self.n_actions = checks.integer("n_actions", n_actions, 1)
+        features = self._seen(features, n_actions)
         self.epsilon = check_rate("epsilon", epsilon, 1)
         super().__init__(
             features,
-            discount,
+            checks.number("discount", discount),
             step_size=step_size,
             initial=initial,
             initial_spread=initial_spread,

@@ -1,7 +1,7 @@
 """Many independent runs of a learner in a finite MDP, compiled and spread over threads."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -25,7 +25,7 @@ from fhtd.statistics import Statistics
 _UNLIMITED = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
     """What the runs showed. The first axis of statistics is `recorded_at`, horizons are last."""
 
@@ -44,6 +44,27 @@ class Simulation:
     returns: npt.NDArray[np.float64] | None
     #: Steps that each run took.
     steps: npt.NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        kept = ("errors", "weights", "error_curves", "final_weights", "lengths", "returns")
+        found = [name for name in kept if getattr(self, name) is not None]
+        unit = "steps" if self.returns is None else "episodes"
+        last = f" to {self.recorded_at[-1]:,} {unit}" if len(self.recorded_at) else ""
+        return (
+            f"Simulation({len(self.steps)} runs, {len(self.recorded_at):,} records{last}: "
+            f"{', '.join(found) or 'nothing measured'})"
+        )
+
+    def plot(self, axes: Any = None, *, horizons: Sequence[int] | None = None) -> Any:
+        """Draw the errors, or else the returns of episodes, with 95% intervals over runs.
+
+        Args:
+            axes: Matplotlib's, to draw into; new ones by default.
+            horizons: Which columns of the errors to draw, counted from 1; up to five by default.
+        """
+        from fhtd.online.plotting import plot
+
+        return plot(self, axes, horizons)
 
 
 def simulate(

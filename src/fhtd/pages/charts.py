@@ -7,9 +7,10 @@ names of the lines, and changes all colours where the reader's screen is dark.
 from collections.abc import Mapping
 from typing import Any
 
-from fhtd.reproduction.style import COLOURS
+from fhtd.reproduction.style import look
 
-DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
+#: Those of the pictures.
+DASHES: tuple[list[int], ...] = ([], [12, 5], [5, 4], [14, 5, 2, 5], [2, 2])
 
 
 def figure(
@@ -65,21 +66,35 @@ def add_line(
     hover: Mapping[str, str] | None = None,
     band: bool = False,
     markers: bool = False,
+    shade: float | None = None,
+    points: bool = False,
 ) -> Any:
     """A line in the style of the index-th arm; returns its source, whose columns are x and y.
 
     `hover` names the columns to show, the same for all lines of a chart; with `band` the columns
-    low and high are shaded.
+    low and high are shaded. With `shade` it is one of an ordered family; `points` are markers
+    alone, with upright bars for bands.
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
     held = ColumnDataSource(dict(data or {"x": [], "y": []}), name=source)
-    colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
-    if band:
+    colour, dashes = look(index, shade)
+    if band and points:
+        made.segment("x", "low", "x", "high", source=held, color=colour, width=6, alpha=0.3)
+        made.renderers[-1].name = name
+    elif band:
         made.varea("x", "low", "high", source=held, color=colour, alpha=0.2, name=name)
-    made.line("x", "y", source=held, color=colour, line_dash=dash, width=2.5, name=name)
-    if markers:
-        made.scatter("x", "y", source=held, color=colour, size=5, name=name)
+    made.line(
+        *("x", "y"),
+        source=held,
+        color=colour,
+        line_dash=DASHES[dashes],
+        width=2.5,
+        alpha=0 if points else 1,
+        name=name,
+    )
+    if markers or points:
+        made.scatter("x", "y", source=held, color=colour, size=9 if points else 5, name=name)
     if hover:
         tips = list(hover.items())
         tool = next((one for one in made.tools if isinstance(one, HoverTool)), None)

@@ -162,7 +162,9 @@ def figure_of(drawn: Drawn) -> Any:
     figure = charts.figure(
         chart.x_label, chart.y_label, log_x=chart.log_x, log_y=chart.log_y, zoom=True, height=300
     )
-    for index, line in enumerate(drawn.lines):
+    names = [line.name for line in drawn.lines]
+    for line in drawn.lines:
+        index, shade = chart.look(line.name, names)
         data, hover = {"x": line.x, "y": line.y}, {chart.x_label: "@x{0.[0000]}"}
         if chart.absolute:
             data |= {"value": line.y, "y": np.abs(line.y)}
@@ -177,12 +179,14 @@ def figure_of(drawn: Drawn) -> Any:
             hover[drawn.band] = "@low{0.[00000]} to @high{0.[00000]}"
         charts.add_line(
             figure,
-            line.name,
+            chart.label(line.name),
             index,
             {name: _small(values) for name, values in data.items()},
             hover=hover,
             band=line.low is not None,
             markers=len(line.x) <= 32,
+            shade=shade,
+            points=chart.points,
         )
     return figure
 

@@ -55,6 +55,17 @@ class Signal:
     #: What the reader should know of it.
     about: str = ""
 
+    @property
+    def counted(self) -> str:
+        """How later rewards count in its values, and so in what came: both are summed alike."""
+        last = self.weights[-1]
+        if len(last) < 2 or not last[0]:
+            return ""
+        rate = float(last[1] / last[0])
+        if not np.allclose(last, last[0] * rate ** np.arange(len(last)), rtol=1e-6, atol=1e-12):
+            return "later rewards weighted as in the values"
+        return "not discounted" if rate == 1 else f"discounted by {rate:g} a step"
+
     def rewards(self) -> npt.NDArray[np.float64]:
         """Expected rewards of each of the next steps, (steps, labels, horizons)."""
         return single_rewards(self.weights, self.values)
@@ -251,14 +262,14 @@ def _data(signal: Signal) -> dict[str, Any]:
         "reach": signal.weights.shape[1],
         "chosen": signal.chosen.tolist(),
         "hidden": signal.hidden,
+        "counted": signal.counted,
     }
 
 
 def _range(*arrays: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """A scale for the whole episode, so that it does not jump; the wildest hundredth may leave."""
+    """A scale for the whole episode, so that it does not jump and nothing is cut off."""
     numbers = np.concatenate([array.ravel() for array in arrays])
-    low, high = np.percentile(numbers, [0.5, 99.5])
-    low, high = min(low, 0.0), max(high, 0.0)
+    low, high = min(numbers.min(), 0.0), max(numbers.max(), 0.0)
     room = 0.06 * (high - low) or 1.0
     return float(low - room), float(high + room)
 
@@ -278,7 +289,8 @@ def _charts(number: int, signal: Signal) -> dict[str, Any]:
     found[f"chart-episode-{number}"] = whole
     if endless:
         return found
-    reach = (0.5, signal.horizons[-1] + 0.5)
+    # A window of long horizons has the chart to itself.
+    reach = (signal.horizons[0] - 0.5, signal.horizons[-1] + 0.5)
     sums = _sums(signal)
     over = charts.figure(
         "horizon (steps)", "return", x_range=reach, y_range=_range(signal.values, sums)
@@ -321,6 +333,11 @@ def _sums(signal: Signal) -> npt.NDArray[np.float64]:
 
 def _body(title: str, about: str, note: str, signals: Sequence[Signal], steps: int) -> str:
     sections = "".join(_section(i, signal) for i, signal in enumerate(signals))
+    tables = "".join(
+        f'<h2>{escape(signal.name)}</h2><div class="scroll"><table class="numbers" '
+        f'data-numbers="{i}"><thead></thead><tbody></tbody></table></div>'
+        for i, signal in enumerate(signals)
+    )
     return f"""<h1>{escape(title)}</h1>
 <p class="soft">{escape(about)} {escape(note)}</p>
 <div class="controls">
@@ -329,8 +346,21 @@ def _body(title: str, about: str, note: str, signals: Sequence[Signal], steps: i
  aria-label="step of the episode"><output id="t-shown" for="t"></output></label>
 </div>
 <div class="stage"><figure><img id="frame" alt="the environment at this step">
-<figcaption id="caption" role="status"></figcaption></figure>
+<figcaption id="caption" role="status"></figcaption>{tables}</figure>
 <div id="signals">{sections}</div></div>"""
+
+
+def _counting(signal: Signal) -> str:
+    """What is compared with what."""
+    if not signal.counted:
+        return ""
+    text = f"Returns are {signal.counted}, what was expected and what came alike."
+    if not signal.hidden:
+        text += (
+            " Rewards of single steps are differences of horizons, which a network makes noisy: "
+            "means of several steps are steadier."
+        )
+    return text
 
 
 def _section(number: int, signal: Signal) -> str:
@@ -359,11 +389,19 @@ def _section(number: int, signal: Signal) -> str:
     if signal.hidden:
         ahead = f'<p class="soft">No rewards step by step: {escape(signal.hidden)}.</p>'
     else:
-        ahead = f"""<div><h3>Each of the next {len(signal.horizons)} steps</h3>{which}
+        bins = "".join(
+            f'<option value="{width}">means of {width}</option>'
+            for width in (2, 4, 8, 16)
+            if width < len(signal.horizons)
+        )
+        shown = (
+            '<label>shown <select class="bins"><option value="1">one by one</option>'
+            f"{bins}</select></label>"
+        )
+        ahead = f"""<div><h3>Each of the next {len(signal.horizons)} steps</h3>{which} {shown}
 <div id="chart-ahead-{number}" class="chart"></div></div>"""
     return f"""<section data-signal="{number}"><h2>{escape(signal.name)}</h2>
-<p class="soft">{escape(signal.about)}</p>
-<div class="scroll"><table class="numbers"><thead></thead><tbody></tbody></table></div>
+<p class="soft">{escape(signal.about)} {escape(_counting(signal))}</p>
 <div class="columns">{over}{ahead}</div>
 <h3>Over the episode: expected when acting, and what then came</h3>
 <label>horizon <select class="horizon">{options}</select></label>

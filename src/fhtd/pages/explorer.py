@@ -10,6 +10,7 @@ against.
 | max over actions (FHQ)  | the values of the weighting they were learned with, no other    |
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ def explore(
     steps: int = STEPS,
     seed: int = 0,
     state_names: list[str] | None = None,
+    map_labels: Sequence[tuple[int, int, str]] = (),
 ) -> str:
     """The page for any finite MDP, as text of an HTML file.
 
@@ -65,6 +67,7 @@ def explore(
     learner: a fixed-horizon learner of this MDP's states; None learns a table from `steps`
         uniformly random steps (0 for no learned side). A learner of state values, or an
         `FHQ` learned towards a policy, needs the `policy` that it evaluates.
+    map_labels: titles on the map: row, column of the five squares below, and text.
     """
     if not isinstance(mdp, FiniteMDP):
         raise TypeError(f"mdp must be a FiniteMDP, got {type(mdp).__name__}")
@@ -84,7 +87,7 @@ def explore(
     _check_size(mdp, horizon)
     if learner is None and steps:
         learned = _learn(mdp, horizon, chosen, steps, seed)
-    data = _data(mdp, horizon, chosen, learned, state_names)
+    data = _data(mdp, horizon, chosen, learned, state_names, map_labels)
     about = "optimal control" if chosen is None else f"evaluation of {policy_name}"
     text = page(
         f"{mdp.name}: values of every horizon",
@@ -214,6 +217,7 @@ def _data(
     policy: npt.NDArray[np.float64] | None,
     learned: Learned | None,
     state_names: list[str] | None,
+    map_labels: Sequence[tuple[int, int, str]],
 ) -> dict[str, Any]:
     from bokeh.palettes import cividis
 
@@ -227,6 +231,10 @@ def _data(
         "place": packed(places(mdp), "i4"),
         "walls": mdp.positions is not None and state_names is None,
         "ends": mdp.terminal_states.tolist(),
+        "endings": _endings(mdp),
+        "hole": "hole" if "FrozenLake" in mdp.name else "end",
+        "labels": [list(one) for one in map_labels],
+        "starts": np.flatnonzero(mdp.start > 0).tolist(),
         "reached": reached(mdp).tolist(),
         "start": int(np.argmax(mdp.start)),
         "model": {
@@ -247,6 +255,18 @@ def _data(
         },
         "palette": list(cividis(64)),
     }
+
+
+def _endings(mdp: FiniteMDP) -> list[float | None]:
+    """What is paid on entering each state that episodes end in; None for others."""
+    found: list[float | None] = [None] * mdp.n_states
+    met = (mdp.probabilities > 0) & mdp.terminal
+    met[mdp.terminal_states] = False  # what a table says of going on from there
+    for state in np.flatnonzero(mdp.terminal_states):
+        rewards = mdp.rewards[met & (mdp.next_states == state)]
+        if len(rewards):
+            found[int(state)] = float(rewards.mean())
+    return found
 
 
 def _charts(horizon: int, control: bool, learned: bool) -> dict[str, Any]:
@@ -291,7 +311,8 @@ def _body(mdp: FiniteMDP, horizon: int, about: str, learned: Learned | None) -> 
     return f"""<h1>{escape(mdp.name)}: what each horizon expects</h1>
 <p class="soft">{mdp.n_states} states, {mdp.n_actions} actions, {escape(about)}, horizons 1 to
 {horizon}.{how} Colours and numbers are V<sup>h</sup>, the value of the next h steps; arrows are the
-best actions of Q<sup>h</sup>, a dot where all are equally good.</p>
+best actions of Q<sup>h</sup>, a dot where all are equally good. A ring marks where episodes
+begin.</p>
 <div class="controls">
 <button id="play" type="button" aria-pressed="false" title="space bar">Play</button>
 <label class="slider">horizon <input id="h" type="range" min="1" max="{horizon}" value="{first}"
@@ -313,8 +334,8 @@ best actions of Q<sup>h</sup>, a dot where all are equally good.</p>
 <section><h2>Value over horizons</h2><div id="chart-value" class="chart"></div></section>
 <section><h2>Expected reward at each step</h2>
 <p id="acting-place"><label>acting <select id="acting">
-<option value="shrinking">with the horizon that is left: it adds up to V^h</option>
-<option value="always">on Q^h at every step, as an agent does</option></select></label></p>
+<option value="shrinking">with the horizon that is left: it adds up to the value</option>
+<option value="always">on this horizon at every step, as an agent does</option></select></label></p>
 <div id="chart-ahead" class="chart"></div><p id="ahead-note" class="soft"></p></section>
 <section><h2>Agreement grows with h</h2><div id="chart-agree" class="chart"></div>
 <p class="soft">Over the states that an episode can decide in. An action is drawn from those that

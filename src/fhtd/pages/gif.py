@@ -1,5 +1,6 @@
 """An episode as an animation: what the environment looks like beside what the agent expects."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,15 @@ def record_episode(
     seed: int = 0,
     frame_rate: int = 30,
     every: int = 1,
+    max_steps: int | None = None,
 ) -> int:
-    """Write an animated GIF of one episode; returns its number of steps.
+    """Write an animated GIF of one episode, or of its first steps; returns how many there were.
 
     On the right: the estimate of the final horizon for the action taken, and the sum that really
     followed (over as many steps, discounted as the agent does), up to the moment shown.
     """
     frames, estimates, rewards = [], [], []
-    for step in agent.episode(environment, epsilon=epsilon, seed=seed):
+    for step in islice(agent.episode(environment, epsilon=epsilon, seed=seed), max_steps):
         frame = environment.render()
         if frame is None or np.ndim(frame) != 3:
             raise ValueError("environment must render rgb_array pictures to be recorded")

@@ -85,7 +85,9 @@ def build_report(chapters: list[Chapter], data: str = "") -> str:
         f"""<h1>Fixed-horizon temporal-difference methods: the paper, reproduced</h1>
 <p>Every claim has the rule that decides it and the figure that was measured; intervals are 95%
 over seeds. {tally}</p>
-<div class="index scroll"><table><thead><tr><th>experiment</th><th>picture</th><th>in the paper</th>
+<a class="back" href="#contents">Contents</a>
+<div class="index scroll" id="contents"><table>
+<thead><tr><th>experiment</th><th>picture</th><th>in the paper</th>
 <th>shows</th><th>verdicts</th><th>core time</th></tr></thead>
 <tbody>{overview}</tbody></table></div>
 <h2>All claims</h2>{_claims(chapters, verdicts)}
@@ -99,10 +101,22 @@ over seeds. {tally}</p>
 
 def _tally(what: str, chapters: list[Chapter]) -> str:
     counts = Counter(claim.verdict for one in chapters for claim in one.summary.claims)
-    return (
-        f"Of {counts.total()} {what} {counts[Verdict.HOLDS]} hold, {counts[Verdict.FAILS]} fail "
-        f"and {counts[Verdict.INCONCLUSIVE]} are inconclusive."
-    )
+    holds, fails, open_ = (_counted(counts[verdict], verdict) for verdict in _WORDS)
+    claims = what.replace("claims", "claim", 1) if counts.total() == 1 else what
+    return f"Of {counts.total()} {claims} {holds}, {fails} and {open_}."
+
+
+#: What one claim does, and what several do.
+_WORDS = {
+    Verdict.HOLDS: ("holds", "hold"),
+    Verdict.FAILS: ("fails", "fail"),
+    Verdict.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+}
+
+
+def _counted(count: int, verdict: Verdict) -> str:
+    """A number of claims with their verdict, in English."""
+    return f"{count} {_WORDS[verdict][count != 1]}"
 
 
 def _settings(one: Summary) -> str:
@@ -114,7 +128,8 @@ def _overview_row(chapter: Chapter) -> str:
     one = chapter.summary
     counts = Counter(claim.verdict for claim in one.claims)
     verdicts = " ".join(
-        f'<span class="verdict {v}">{counts[v]} {v}</span>'
+        f'<span class="verdict {v}">'
+        f"{_counted(counts[v], v).replace('is ', '').replace('are ', '')}</span>"
         for v in (Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.FAILS)
         if counts[v]
     )
@@ -154,7 +169,12 @@ def _claims(chapters: list[Chapter], verdicts: Mapping[Verdict, int]) -> str:
 def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
     one = chapter.summary
     name = escape(chapter.place)
-    at = f" At other settings than the paper's: {escape(one.departures)}." if one.departures else ""
+    scale = "At other settings than the paper's" if one.departures else "At the paper's settings"
+    marked = f" ({escape(one.departures)})" if one.departures else ""
+    if one.experiment not in NAMES and not one.departures:
+        scale = "At its own settings"
+    told = ", ".join(f"{key.replace('_', ' ')} {plain(value)}" for key, value in _scale(one))
+    at = f"{scale}{marked}: {escape(told)}."
     encoded = base64.b64encode(chapter.picture).decode()
     claims = "".join(_claim_row(claim) for claim in one.claims)
     settings = "".join(
@@ -167,7 +187,7 @@ def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
         for file in chapter.files
     )
     return f"""<article id="{name}"><h2>{escape(one.title)}</h2>
-<p>{escape(one.source)}. Computed in {one.time} of one core.{at}</p>
+<p>{escape(one.source)}. Computed in {one.time} of one core. {at}</p>
 <img class="picture" id="picture-{name}" alt="{escape(one.title)}"
  src="data:image/png;base64,{encoded}">
 <div class="columns">{_charts(chapter, charts)}</div>
@@ -179,6 +199,12 @@ def _section(chapter: Chapter, data: str, charts: dict[str, Any]) -> str:
 <p>{escape(versions)}. Command: <code>{escape(one.command)}</code></p></details>
 </article>
 """
+
+
+def _scale(one: Summary) -> list[tuple[str, Any]]:
+    """The settings that fit into a sentence, and the seed; all of them are in a table below."""
+    fit = [(key, value) for key, value in one.settings.items() if len(plain(value)) <= 40]
+    return [*fit, ("seed", one.seed)]
 
 
 def _charts(chapter: Chapter, charts: dict[str, Any]) -> str:

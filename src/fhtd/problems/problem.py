@@ -11,7 +11,7 @@ from fhtd.mdp import FiniteMDP
 from fhtd.policy import Policy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Everything an experiment needs to know before it chooses a learner."""
 
@@ -45,3 +45,11 @@ class Problem:
         for name, value in checked.items():
             object.__setattr__(self, name, checks.frozen(value))
         object.__setattr__(self, "discount", checks.real("discount", self.discount))
+
+    def __repr__(self) -> str:
+        mdp = self.mdp
+        same = "on-policy" if np.array_equal(self.target, self.behaviour) else "off-policy"
+        return (
+            f"Problem({mdp.name!r}, {mdp.n_states} states, {mdp.n_actions} actions, "
+            f"{self.features.size} features, {same}, discount {self.discount:g})"
+        )

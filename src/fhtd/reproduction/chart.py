@@ -1,6 +1,7 @@
 """How a table of an experiment becomes a chart of lines; the report draws it."""
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
@@ -32,3 +33,27 @@ class Chart:
     log_y: bool = False
     #: Draw the size of numbers of both signs, for an axis that has room for one.
     absolute: bool = False
+    #: What lines are called in the picture: patterns of names, where * stands for anything.
+    labels: tuple[tuple[str, str], ...] = ()
+    #: Whose style a line has in the picture, where it is not its turn: name and number.
+    styles: tuple[tuple[str, int], ...] = ()
+    #: Lines whose colours are a scale in the picture: a pattern of their names.
+    shaded: str | None = None
+    #: Markers alone, where nothing lies between the values of `x`.
+    points: bool = False
+
+    def label(self, name: str) -> str:
+        """What a line is called, in the picture too."""
+        for pattern, text in self.labels:
+            if fnmatchcase(name, pattern):
+                before, star, after = pattern.partition("*")
+                middle = name[len(before) : len(name) - len(after)] if star else ""
+                return text.replace("*", middle)
+        return name
+
+    def look(self, name: str, names: list[str]) -> tuple[int, float | None]:
+        """The number of its style, and its place on the scale of shades where it has one."""
+        if self.shaded is not None and fnmatchcase(name, self.shaded):
+            family = [one for one in names if fnmatchcase(one, self.shaded)]
+            return 0, family.index(name) / max(1, len(family) - 1)
+        return dict(self.styles).get(name, names.index(name)), None

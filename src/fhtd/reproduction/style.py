@@ -42,6 +42,16 @@ def panels(
     return figure, axes
 
 
+def look(index: int, shade: float | None = None) -> tuple[str, int]:
+    """Colour and dashes of the index-th arm; with a shade from 0 to 1, of an ordered family."""
+    if shade is None:
+        return COLOURS[index % len(COLOURS)], index % len(DASHES)
+    import matplotlib
+    from matplotlib.colors import to_hex
+
+    return to_hex(matplotlib.colormaps["cividis"](0.9 * shade)), 0
+
+
 def line(
     axes: "Axes",
     x: npt.ArrayLike,
@@ -59,15 +69,13 @@ def line(
     """
     import matplotlib
 
-    colour: Any = COLOURS[index % len(COLOURS)]
-    if shade is not None:
-        colour = matplotlib.colormaps["cividis"](0.9 * shade)
+    colour, dashes = look(index, shade)
     with matplotlib.rc_context(_SETTINGS):
         axes.plot(
             x,
             mean,
             color=colour,
-            linestyle=DASHES[index % len(DASHES)] if shade is None else "-",
+            linestyle=DASHES[dashes],
             marker=MARKERS[index % len(MARKERS)] if markers else None,
             markersize=4,
             linewidth=width,
@@ -85,6 +93,22 @@ def label(axes: "Axes", title: str, x: str, y: str, columns: int = 1, beside: bo
     axes.set_ylabel(y)
     place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
     axes.legend(fontsize=8, ncols=columns, **place)
+
+
+def legend_above(figure: "Figure", axes: "Axes", columns: int) -> None:
+    """One legend for panels with the same lines, above them all, where it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=8)
+
+
+def say(figure: "Figure", text: str) -> None:
+    """What a picture needs said beneath it: what its bands are, and what it leaves out."""
+    figure.supxlabel(text, fontsize=7.5, color="#444444")
+
+
+def band(runs: int, what: str = "runs") -> str:
+    """What the bands of `line` are."""
+    return f"bands: one standard error over {runs:,} {what}" if runs > 1 else "a single run"
 
 
 def whole_steps(axes: "Axes") -> None:

@@ -218,11 +218,23 @@ def _chart(found: Any) -> Chart:
     where = [_of("where", pair, list) for pair in _of("where", parts.pop("where"), list)]
     if not all(len(pair) == 2 and all(isinstance(one, str) for one in pair) for pair in where):
         raise ValueError("where must be pairs of text")
+    labels, styles = (
+        _pairs(name, parts.pop(name, []), kind) for name, kind in (("labels", str), ("styles", int))
+    )
     for one in fields(Chart):
         if one.name in parts:
             kind = one.type if isinstance(one.type, type) else (str, type(None))
             _of(one.name, parts[one.name], kind)
-    return Chart(**parts, where=tuple((one, other) for one, other in where))
+    places = tuple((one, other) for one, other in where)
+    return Chart(**parts, labels=labels, styles=styles, where=places)
+
+
+def _pairs(name: str, found: Any, kind: type) -> tuple[tuple[str, Any], ...]:
+    """A name, and something of that kind, each."""
+    listed = [_of(name, pair, list) for pair in _of(name, found, list)]
+    if not all(len(pair) == 2 for pair in listed):
+        raise ValueError(f"{name} must be pairs")
+    return tuple((_of(name, one, str), _of(name, other, kind)) for one, other in listed)
 
 
 def _of(name: str, value: Any, kind: type | tuple[type, ...]) -> Any:

@@ -6,7 +6,7 @@
   const element = (id) => document.getElementById(id);
   const signals = data.signals.map((one, i) => ({
     ...one, number: i, values: unpack(one.values), came: unpack(one.came), weights: unpack(one.weights),
-    place: document.querySelector(`[data-signal="${i}"]`),
+    place: document.querySelector(`[data-signal="${i}"]`), numbers: document.querySelector(`[data-numbers="${i}"]`),
   }));
   let now = 0;
 
@@ -38,6 +38,18 @@
     return [...found];
   }
 
+  /** Means of so many steps each; the last one of what is left. */
+  function binned(x, y, width) {
+    if (width === 1) return { x, y };
+    const places = [], means = [];
+    for (let k = 0; k < y.length; k += width) {
+      const part = y.slice(k, k + width);
+      places.push((x[k] + x[k + part.length - 1]) / 2);
+      means.push(part.reduce((a, b) => a + b, 0) / part.length);
+    }
+    return { x: places, y: means };
+  }
+
   function chosenHorizon(one) { return +one.place.querySelector(".horizon").value; }
 
   function paintFrame() {
@@ -49,7 +61,7 @@
   }
 
   function paintNumbers(one) {
-    const j = chosenHorizon(one), table = one.place.querySelector(".numbers");
+    const j = chosenHorizon(one), table = one.numbers;
     const horizon = one.horizons[j];
     const row = (kind, cells, className = "") => {
       const made = document.createElement("tr");
@@ -63,7 +75,8 @@
       return made;
     };
     const title = horizon === null ? "to the end" : horizon === 1 ? "next step" : `next ${horizon} steps`;
-    table.tHead.replaceChildren(row("th", [title, "expected", "what came"]));
+    const counted = one.counted && horizon !== 1 ? `${title}, ${one.counted}` : title;
+    table.tHead.replaceChildren(row("th", [counted, "expected", "what came"]));
     const came = show(outcome(one, now, j));
     table.tBodies[0].replaceChildren(...one.labels.map((label, a) => {
       const own = a === one.chosen[now], several = one.labels.length > 1;
@@ -90,10 +103,11 @@
     if (ahead) {
       const wanted = one.place.querySelector(".action")?.value ?? "";
       const label = wanted === "" ? one.chosen[now] : +wanted;
-      ahead.set(`ahead-value-${i}`, { x: one.horizons, y: expected(one, now, label) });
+      const width = +(one.place.querySelector(".bins")?.value ?? 1);
+      ahead.set(`ahead-value-${i}`, binned(one.horizons, expected(one, now, label), width));
       const left = data.ended ? one.horizons.length : Math.min(one.horizons.length, T - now);
       const came = Array.from({ length: left }, (_, k) => one.came[now + k] ?? 0);
-      ahead.set(`ahead-came-${i}`, { x: one.horizons.slice(0, left), y: came });
+      ahead.set(`ahead-came-${i}`, binned(one.horizons.slice(0, left), came, width));
     }
   }
 
@@ -121,7 +135,7 @@
   for (const one of signals) {
     paintEpisode(one);
     one.place.querySelector(".horizon").addEventListener("change", () => { paintEpisode(one); paintNumbers(one); });
-    one.place.querySelector(".action")?.addEventListener("change", later);
+    for (const choice of one.place.querySelectorAll(".action, .bins")) choice.addEventListener("change", later);
   }
   element("t").addEventListener("input", (event) => go(+event.target.value));
   page.player(element("play"), () => 1000 / Math.min(data.rate, 30), () => go(now + 1 < T ? now + 1 : 0));

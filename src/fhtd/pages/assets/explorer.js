@@ -122,11 +122,17 @@
       const at = `translate(${place[2 * s + 1] * CELL} ${place[2 * s] * CELL})`;
       const group = make("g", { class: `cell${kind}`, transform: at, role: "button", tabindex: -1, "data-state": s }, svg);
       const rect = make("rect", { x: 1, y: 1, width: CELL - 2, height: CELL - 2 }, group);
+      const begins = data.starts.includes(s) && data.starts.length < S / 2;
+      if (begins) group.dataset.start = "yes";
+      const ring = begins ? make("circle", { class: "ring", cx: 10, cy: 10, r: 5 }, group) : null;
       const path = make("path", {}, group);
       const label = make("text", { x: 30, y: middle + 5, "font-size": 14 }, group);
       const number = make("text", { x: 30, y: 52, "font-size": 14 }, group);
       group.addEventListener("click", () => select(s, name, true));
-      cells.push({ group, rect, path, label, number });
+      cells.push({ group, rect, path, label, number, ring });
+    }
+    for (const [row, column, text] of data.labels) {
+      make("text", { class: "title", x: (column + 2.5) * CELL, y: row * CELL + 42, "font-size": 34 }, svg).textContent = text;
     }
     svg.addEventListener("keydown", (event) => {
       const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
@@ -160,6 +166,15 @@
     return [low, high];
   }
 
+  // Ends are told apart by what is paid there: the goal pays most.
+  const endings = new Set(data.endings.filter((one) => one !== null));
+  const most = Math.max(...endings);
+
+  function ending(s) {
+    if (endings.size < 2) return "end";
+    return data.endings[s] === most && most > 0 ? "goal" : data.hole;
+  }
+
   function actionText(best, s) {
     const named = data.actions.filter((_, a) => best[s * A + a] && !arrows[a]);
     return named.map((name) => (name.length > 7 ? `${name.slice(0, 6)}…` : name)).join(" ");
@@ -170,19 +185,22 @@
     if (!cells) return;
     const values = one?.v[now.h - 1], best = one?.best?.[now.h - 1];
     for (let s = 0; s < S; s++) {
-      const { rect, path, label, number } = cells[s];
+      const { rect, path, label, number, ring } = cells[s];
       if (data.ends[s] || !one) {
         rect.style.fill = "var(--soft)";
         path.setAttribute("d", "");
         label.style.fill = number.style.fill = "var(--ink)";
-        label.textContent = data.ends[s] ? "end" : "–";
-        number.textContent = "";
+        label.textContent = data.ends[s] ? ending(s) : "–";
+        const paidThere = data.ends[s] && numbers && endings.size > 1 ? data.endings[s] : null;
+        number.textContent = paidThere ? `${paidThere > 0 ? "+" : ""}${show(paidThere, 3)}` : "";
+        if (ring) ring.style.stroke = "var(--ink)";
         continue;
       }
       const shade = high > low ? Math.round(((values[s] - low) / (high - low)) * last) : last >> 1;
       const ink = inks[shade];
       rect.style.fill = data.palette[shade];
       path.style.stroke = label.style.fill = number.style.fill = ink;
+      if (ring) ring.style.stroke = ink;
       const text = numbers ? show(values[s], 3) : "";
       number.textContent = text.length > 6 ? show(values[s], 2) : text;
       let drawn = "", ties = 0;
@@ -223,6 +241,16 @@
     paintAhead();
   }
 
+  /** Digits that show why one action is best and another is not. */
+  function enough(columns, best) {
+    for (let digits = 5; digits < 12; digits++) {
+      const told = columns.every((q) => !q || ![...q].some((x, a) => best?.[a] &&
+        [...q].some((y, b) => !best[b] && x !== y && show(x, digits) === show(y, digits))));
+      if (told) return digits;
+    }
+    return 12;
+  }
+
   function paintState() {
     const { h, state: s } = now;
     const what = data.ends[s] ? ", where episodes end" : data.reached[s] ? "" : ", never met from the start";
@@ -242,15 +270,16 @@
     };
     head.replaceChildren(line("th", [`next ${h} step${h > 1 ? "s" : ""}`, ...kinds]));
     const lines = [line("td", [`V, ${control ? "the best action" : "the policy"}`, ...kinds.map((k) => show(sides[k]?.v[h - 1][s], 5))], "state-value")];
+    const digits = sides.exact.q ? enough(kinds.map((k) => sides[k]?.q?.[h - 1].subarray(s * A, (s + 1) * A)), sides.exact.best?.[h - 1].subarray(s * A, (s + 1) * A)) : 5;
     if (sides.exact.q) data.actions.forEach((name, a) => {
-      const found = kinds.map((k) => show(sides[k]?.q?.[h - 1][s * A + a], 5));
+      const found = kinds.map((k) => show(sides[k]?.q?.[h - 1][s * A + a], digits));
       lines.push(line("td", [`Q, ${name}`, ...found], sides.exact.best?.[h - 1][s * A + a] ? "best" : ""));
     });
     body.replaceChildren(...lines);
     for (const [name, cells] of Object.entries(maps)) {
       const one = sides[name], value = show(one?.v[h - 1][s]);
       const best = one?.best ? `, best: ${bestNames(one, h, s)}` : "";
-      cells[s].group.setAttribute("aria-label", `${stateName(s)}: ${value}${best}`);
+      cells[s].group.setAttribute("aria-label", `${stateName(s)}${data.starts.includes(s) ? ", a start" : ""}: ${value}${best}`);
     }
   }
 
@@ -325,7 +354,8 @@
     if (learned) {
       let worst = 0;
       for (const s of decided) worst = Math.max(worst, Math.abs(learned.v[h - 1][s] - exact.v[h - 1][s]));
-      parts.push(worst < 1e-5 ? "Learned values equal the exact ones." : `Learned values are at most ${show(worst, 2)} from the exact ones.`);
+      const alike = decided.every((s) => show(learned.v[h - 1][s], 5) === show(exact.v[h - 1][s], 5));
+      parts.push(alike ? "Learned values equal the exact ones in all digits shown." : `Learned values are at most ${show(worst, 2)} from the exact ones.`);
     }
     element("insight").textContent = parts.join(" ");
   }

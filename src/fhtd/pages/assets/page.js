@@ -10,6 +10,8 @@ const page = (() => {
     "#cc79a7": "#eaa3cb", "#56b4e9": "#a3dcff", "#e69f00": "#ffc558", "#888888": "#9aa4ae",
   };
   const charts = new Map();
+  // On paper everything is as on a light screen.
+  let printing = false;
 
   function unpack({ kind, bytes }) {
     const text = atob(bytes), raw = new Uint8Array(text.length);
@@ -18,7 +20,15 @@ const page = (() => {
   }
 
   function shade(colour) {
-    return dark.matches ? onDark[colour.toLowerCase()] ?? colour : colour;
+    return dark.matches && !printing ? onDark[colour.toLowerCase()] ?? lighter(colour) : colour;
+  }
+
+  /** A colour that is too dark for dark ground, mixed with white. */
+  function lighter(colour) {
+    const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+    const light = (0.3 * parts[0] + 0.6 * parts[1] + 0.1 * parts[2]) / 255;
+    const mixed = parts.map((one) => Math.round(one + Math.max(0, 0.6 - light) * (255 - one)));
+    return "#" + mixed.map((one) => one.toString(16).padStart(2, "0")).join("");
   }
 
   /** A number as people read it; a dash for none. */
@@ -132,7 +142,10 @@ const page = (() => {
   function start() {
     if (!content.charts.length) return;
     Bokeh.set_log_level("warn");
-    dark.addEventListener("change", () => charts.forEach((chart) => chart.paint()));
+    const repaint = () => charts.forEach((chart) => chart.paint());
+    dark.addEventListener("change", repaint);
+    window.addEventListener("beforeprint", () => { printing = true; repaint(); });
+    window.addEventListener("afterprint", () => { printing = false; repaint(); });
   }
 
   /** All charts at once. */
@@ -142,20 +155,30 @@ const page = (() => {
     return charts;
   }
 
-  /** Each chart when it comes near the screen. */
+  /** Each chart when it comes near the screen, the others when there is time: paper shows all. */
   function drawLater() {
     start();
     const items = new Map(content.charts.map((item) => [item.target_id, item]));
+    const take = (id) => {
+      const item = items.get(id);
+      if (!item) return null;
+      items.delete(id);
+      watch.unobserve(document.getElementById(id));
+      return embed(item);
+    };
     const watch = new IntersectionObserver((entries) => {
-      for (const entry of entries) {
-        const item = items.get(entry.target.id);
-        if (!entry.isIntersecting || !item) continue;
-        items.delete(entry.target.id);
-        watch.unobserve(entry.target);
-        embed(item);
-      }
+      for (const entry of entries) if (entry.isIntersecting) take(entry.target.id);
     }, { rootMargin: "600px" });
     for (const id of items.keys()) watch.observe(document.getElementById(id));
+    const idle = window.requestIdleCallback ?? ((call) => setTimeout(call, 200));
+    const next = async () => {
+      const [id] = items.keys();
+      if (id === undefined) { document.body.dataset.drawn = "yes"; return; }
+      await take(id);
+      idle(next);
+    };
+    idle(next);
+    window.addEventListener("beforeprint", () => { for (const id of [...items.keys()]) take(id); });
   }
 
   /** Calls `step` every so many milliseconds while the button is pressed in; space presses it. */
