@@ -16,9 +16,9 @@ from jax import Array
 from fhtd import archive, checks
 from fhtd.deep import checkpoint, networks, optimisers
 from fhtd.deep.agent import Agent
-from fhtd.deep.agents.dfhq import scaled_loss_weights
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
+from fhtd.deep.backup_agent import scaled_loss_weights
 from fhtd.deep.experience import Batch, Experience, Layout, Replay
 from fhtd.deep.loop import Choose, Measure, Present
 from fhtd.deep.settings import MOST_HORIZONS, ReplayOptions, ReplaySettings

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.backup import Backup
@@ -64,7 +63,3 @@ class DQN(QAgent[DQNSettings]):
             acting=np.ones(1),
             loss_weights=np.ones(1),
         )
-
-    def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """Powers of the discount, to the end of the episode."""
-        return np.asarray(self.settings.discount ** np.arange(length))[None]
