@@ -98,8 +98,8 @@ class Watch:
     """Its signals as MODULE:NAME, a dictionary of functions; the reward alone needs none."""
     seed: int = 0
     """Seed of the episode."""
-    epsilon: float = 0.05
-    """Probability of a random action (paper: 0.05)."""
+    epsilon: float | None = None
+    """Probability of a random action; default: 0.05 (paper), or 0 for agents with a policy."""
     steps: int = 5000
     """Steps after which the episode is cut off."""
     every: int = 1
@@ -142,7 +142,7 @@ def watch(arguments: list[str]) -> None:
             agent,
             environment,
             predictors=predictors,
-            epsilon=parsed.epsilon,
+            epsilon=deep_commands.epsilon_of(parsed, agent),
             seed=parsed.seed,
             steps=parsed.steps,
             every=parsed.every,

@@ -30,7 +30,8 @@ class Options:
     resume: Path | None = None
     """Continue the run in this folder; its settings are taken from there."""
     algorithm: str = "dfhq"
-    """dfhq (deep fixed-horizon Q-learning), dqn, or MODULE:CLASS of an agent of your own."""
+    """dfhq or dqn for discrete actions, fhsac or sac for continuous ones, or MODULE:CLASS of an
+    agent of your own. Default: dfhq or fhsac, by the actions of the environment."""
     preset: str | None = None
     """Settings to begin with: default, paper, or an environment's id (see fhtd presets). Default:
     those of the environment where there are some."""
@@ -53,7 +54,7 @@ class Presets:
     """List the presets of `fhtd train`, with the scores that were measured."""
 
     algorithm: str | None = None
-    """Only those of dfhq or of dqn."""
+    """Only those of one algorithm, such as dfhq."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Evaluate:
     """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
     episodes: int = 30
     """Episodes to run."""
-    epsilon: float = 0.05
-    """Probability of a random action (paper: 0.05)."""
+    epsilon: float | None = None
+    """Probability of a random action; default: 0.05 (paper), or 0 for agents with a policy."""
     seed: int = 0
     """Seed of the first episode; the others count on from it."""
 
@@ -86,8 +87,8 @@ class Record:
     """Only where the run's agent is MODULE:CLASS, which is not taken from a file."""
     out: Path | None = None
     """File to write; default: episode.gif in the folder."""
-    epsilon: float = 0.05
-    """Probability of a random action."""
+    epsilon: float | None = None
+    """Probability of a random action; default: 0.05 (paper), or 0 for agents with a policy."""
     seed: int = 0
     """Seed of the episode."""
     frame_rate: int = 30
@@ -104,14 +105,15 @@ def train(arguments: list[str]) -> None:
     from fhtd.deep.settings import to_json
 
     name = _value_of("--algorithm", arguments)
-    kind = runs.algorithm(name or "dfhq")
+    picked = name or _by_actions(arguments)
+    kind = runs.algorithm(picked)
     preset = _value_of("--preset", arguments) or DEFAULT
-    begun, parsed = _parse_training(kind, preset, arguments)
+    begun, parsed = _parse_training(kind, picked, preset, arguments)
     use_one_thread()
     options: Options = parsed.options
     if options.preset is None and options.environment in kind.presets:
         preset = options.environment
-        begun, parsed = _parse_training(kind, preset, arguments)
+        begun, parsed = _parse_training(kind, picked, preset, arguments)
     if options.resume is not None:
         allowed = dataclasses.replace(
             Options(),
@@ -145,6 +147,8 @@ def train(arguments: list[str]) -> None:
             _say_finished(runs.read_request(folder, **_typed(request)), request, folder)
             return
         run = runs.start(request, folder)
+        if name is None and picked != "dfhq":
+            print(f"algorithm {picked}: the actions of {options.environment} are continuous")
         _say_preset(kind.presets[preset])
     if options.tensorboard:
         run.use_tensorboard()
@@ -170,24 +174,49 @@ def train(arguments: list[str]) -> None:
     print(f"trained {agent.frames} frames, {agent.episodes} episodes: {run.folder / 'agent.npz'}")
 
 
-def _parse_training(kind: Any, preset: str, arguments: list[str]) -> tuple[Any, Any]:
+def _by_actions(arguments: list[str]) -> str:
+    """The algorithm for the environment's actions: settings are read as that algorithm's."""
+    import gymnasium
+
+    from fhtd.environments import make
+
+    given = _values_of("--environment-options", arguments)
+    for argument in arguments:
+        if argument not in gymnasium.registry and ":" not in argument:
+            continue
+        try:
+            world = make(argument, **_environment_options(tuple(given)))
+        except (ValueError, TypeError, ImportError, gymnasium.error.Error):
+            # Said where the run is started.
+            continue
+        is_continuous = isinstance(world.action_space, gymnasium.spaces.Box)
+        world.close()
+        return "fhsac" if is_continuous else "dfhq"
+    return "dfhq"
+
+
+def _parse_training(
+    kind: Any, algorithm: str, preset: str, arguments: list[str]
+) -> tuple[Any, Any]:
     """The settings of a preset, and what is asked for with these to begin with."""
     begun = kind.settings_of(preset)
     asked = dataclasses.make_dataclass(
         "Train",
         [
-            ("options", Annotated[Options, tyro.conf.arg(name="")]),
+            ("options", Annotated[Options, tyro.conf.arg(name="")], Options(algorithm=algorithm)),
             ("settings", Annotated[kind.settings_type, tyro.conf.arg(name="")], begun),
         ],
         frozen=True,
     )
     asked.__doc__ = (
-        "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
+        "Train a deep agent on any Gymnasium environment with discrete or bounded continuous "
+        "actions.\n\n"
         f"These are the settings of {kind.__name__}, preset {preset}; --help with --algorithm NAME "
         "or --preset NAME shows others."
     )
     examples = [
         "fhtd train CartPole-v1",
+        "fhtd train Pendulum-v1 --frames 20000",
         "fhtd train LunarLander-v3 --frames 1e5 --out runs/lander",
         "fhtd train LunarLander-v3 --preset paper --frames 5e5 --out runs/paper",
         "fhtd train --resume runs/lander",
@@ -257,6 +286,15 @@ def _value_of(flag: str, arguments: list[str]) -> str | None:
     return None
 
 
+def _values_of(flag: str, arguments: list[str]) -> list[str]:
+    """All that follows a flag up to the next one."""
+    if flag not in arguments:
+        return []
+    after = arguments[arguments.index(flag) + 1 :]
+    ends = [i for i, argument in enumerate(after) if argument.startswith("-")]
+    return after[: ends[0] if ends else None]
+
+
 def _environment_options(given: tuple[str, ...]) -> dict[str, Any]:
     """NAME=VALUE pairs; values are read as Python's, and are text where they are none."""
     found: dict[str, Any] = {}
@@ -273,6 +311,11 @@ def _environment_options(given: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
+def epsilon_of(parsed: Any, agent: Any) -> float:
+    """Share of random actions: what is asked for, or what is usual for such an agent."""
+    return float(agent.evaluation_epsilon if parsed.epsilon is None else parsed.epsilon)
+
+
 def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
     parsed = parse(
@@ -287,7 +330,7 @@ def evaluate(arguments: list[str]) -> None:
     agent = runs.load_agent(
         parsed.folder, environment=parsed.environment, algorithm=parsed.algorithm
     )
-    returns = agent.evaluate(parsed.episodes, epsilon=parsed.epsilon, seed=parsed.seed)
+    returns = agent.evaluate(parsed.episodes, epsilon=epsilon_of(parsed, agent), seed=parsed.seed)
     print(
         f"mean return {Interval.of(returns)} over {parsed.episodes} episodes "
         f"(lowest {returns.min():.4g}, highest {returns.max():.4g}), after {agent.frames} frames"
@@ -315,7 +358,7 @@ def record(arguments: list[str]) -> None:
             agent,
             environment,
             path,
-            epsilon=parsed.epsilon,
+            epsilon=epsilon_of(parsed, agent),
             seed=parsed.seed,
             frame_rate=parsed.frame_rate,
             every=parsed.every,

@@ -49,6 +49,8 @@ class Agent(Generic[S]):
     presets: ClassVar[dict[str, Preset]] = {DEFAULT: Preset()}
     #: Kinds of actions that the agent can choose from.
     takes: ClassVar[tuple[type[Actions], ...]] = (DiscreteActions,)
+    #: Share of random actions that commands evaluate with where none is given (paper: 0.05).
+    evaluation_epsilon: ClassVar[float] = 0.05
     #: Agents by name, to be found again when a file is read.
     kinds: ClassVar[dict[str, type["Agent[Any]"]]] = {}
     #: How future rewards are weighed, where the agent has a weighting; part of its file.
@@ -275,7 +277,8 @@ class Agent(Generic[S]):
             action: what is done.
         """
         # A critic of states has one value, whatever is done.
-        return values, action if len(values) == self.actions.n else 0
+        listed = isinstance(self.actions, DiscreteActions) and len(values) == self.actions.n
+        return values, action if listed else 0
 
     def value_names(self) -> tuple[str, ...]:
         """What the rows of `valued` are about; nothing where they are the actions."""

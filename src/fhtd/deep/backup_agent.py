@@ -17,6 +17,7 @@ from fhtd.deep.agent import Agent
 from fhtd.deep.backup import Backup
 from fhtd.deep.experience import Experience, Layout, Replay
 from fhtd.deep.settings import ReplaySettings
+from fhtd.deep.windows import Base
 from fhtd.weighting import Weighting
 
 R = TypeVar("R", bound=ReplaySettings)
@@ -96,7 +97,10 @@ class HorizonAgent(BackupAgent[R]):
     def moves(self) -> int:
         """How often the window of horizons has moved."""
         base = self.state.base
-        return 0 if base is None else int(np.max(base.moves))
+        if base is None:
+            return 0
+        # Two critics have a base each, which move together.
+        return int((base if isinstance(base, Base) else base[0]).moves)
 
     @property
     def base(self) -> int:

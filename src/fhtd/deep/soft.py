@@ -9,6 +9,7 @@ where the targets are those of `Backup`, of U. What the entropy of a step is wor
 reward of that step is (c_j; 1 under exponential discounting), and horizon 0 brings none: U_0 = 0.
 """
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +27,8 @@ from fhtd.deep.experience import Batch
 from fhtd.deep.settings import SoftSettings
 
 Arrays = tuple[Array, ...]
+#: Apart: stacked, each product would be followed by a transposition.
+Critics = tuple[Arrays, ...]
 N_CRITICS = 2
 
 
@@ -34,8 +37,8 @@ class Parameters(NamedTuple):
 
     #: As `networks.split` gives them.
     actor: Arrays
-    #: The same, of all critics: each array has one more axis, the first.
-    critics: Arrays
+    #: The same of each critic.
+    critics: Critics
     log_temperature: Array
 
 
@@ -44,12 +47,12 @@ class State(NamedTuple):
 
     parameters: Parameters
     #: Critics that follow slowly; None without target networks.
-    target: Arrays | None
+    target: Critics | None
     #: Of the actor, the critics and the temperature.
     optimiser: Any
     updates: Array
-    #: Of every critic; None where the horizons stay where they are.
-    base: windows.Base | None = None
+    #: Of each critic; None where the horizons stay where they are.
+    base: tuple[windows.Base, ...] | None = None
 
 
 def soft_actor_critic(
@@ -116,8 +119,7 @@ def soft_actor_critic(
 
     def init() -> State:
         actor = networks.split(make_actor())[0]
-        each = [networks.split(make_critic(i))[0] for i in range(N_CRITICS)]
-        critics = tuple(jnp.stack(arrays) for arrays in zip(*each, strict=True))
+        critics = tuple(networks.split(make_critic(i))[0] for i in range(N_CRITICS))
         fixed = settings.temperature
         begun = settings.initial_temperature if fixed is None else fixed
         log_temperature = jnp.log(jnp.float32(begun))
@@ -128,8 +130,8 @@ def soft_actor_critic(
         )
         base = None
         if deepen_every is not None:
-            base = jax.vmap(lambda arrays: windows.grounded(arrays, 1))(critics)
-        target = None if settings.tau is None else tuple(map(jnp.copy, critics))
+            base = tuple(windows.grounded(arrays, 1) for arrays in critics)
+        target = None if settings.tau is None else jax.tree.map(jnp.copy, critics)
         parameters = Parameters(actor, critics, log_temperature)
         return State(parameters, target, memory, jnp.zeros((), jnp.int32), base)
 
@@ -138,10 +140,9 @@ def soft_actor_critic(
         found: Array = actor_of(actor)(seen)
         return found
 
-    def judged(critics: Arrays, seen: Array, done: Array) -> Array:
-        """Q_j(s, a) of every critic: (critics, batch, outputs)."""
-        found: Array = jax.vmap(lambda arrays: critic_of(arrays)(seen, done)[:, 0])(critics)
-        return found
+    def judged(critics: Critics, seen: Array, done: Array) -> list[Array]:
+        """Q_j(s, a) of each critic: (batch, outputs)."""
+        return [critic_of(arrays)(seen, done)[:, 0] for arrays in critics]
 
     def next_values(state: State, following: Array, noise: Array) -> tuple[Array, Array | None]:
         """U_j(S'), and of the base, if there is one."""
@@ -149,30 +150,33 @@ def soft_actor_critic(
         done, log_density = gaussian.drawn(policy(parameters.actor, following), noise)
         critics = parameters.critics if state.target is None else state.target
         if base is not None:
-            critics = jax.vmap(windows.widened)(critics, base)
-        lowest = judged(critics, following, done).min(axis=0)
+            critics = tuple(map(windows.widened, critics, base))
+        lowest = reduce(jnp.minimum, judged(critics, following, done))
         bonus = -jnp.exp(parameters.log_temperature) * log_density[:, None]
         if base is None:
             return lowest + bonus * weights, None
         # The base is horizon 0, which brings nothing, until the window has moved.
-        beneath = jnp.where(base.moves[0] > 0, lowest[:, :1] + bonus * weights[0], 0)
+        beneath = jnp.where(base[0].moves > 0, lowest[:, :1] + bonus * weights[0], 0)
         return lowest[:, 1:] + bonus * weights, beneath
 
     def critics_loss(
-        critics: Arrays, seen: Array, done: Array, targets: Array, known: Any
+        critics: Critics, seen: Array, done: Array, targets: Array, known: Any
     ) -> tuple[Array, Array]:
         """Summed over critics; mean over the batch and (weighted) over outputs."""
-        errors = jnp.where(known, jnp.square(targets - judged(critics, seen, done)), 0)
-        each = errors.mean(axis=1)
-        return (importance * each).mean(axis=1).sum(), each.mean(axis=0)
+        each = [
+            jnp.where(known, jnp.square(targets - values), 0).mean(axis=0)
+            for values in judged(critics, seen, done)
+        ]
+        errors = reduce(jnp.add, each)
+        return (importance * errors).mean(), errors / N_CRITICS
 
     def actor_loss(
-        actor: Arrays, critics: Arrays, log_temperature: Array, seen: Array, noise: Array
+        actor: Arrays, critics: Critics, log_temperature: Array, seen: Array, noise: Array
     ) -> tuple[Array, Array]:
         """What the actor maximises, negative; and the mean log-density."""
         done, log_density = gaussian.drawn(policy(actor, seen), noise)
-        few = (*critics[:-2], critics[-2][..., looked_at], critics[-1][..., looked_at])
-        value = judged(few, seen, done).min(axis=0) @ score
+        few = tuple((*one[:-2], one[-2][:, looked_at], one[-1][looked_at]) for one in critics)
+        value = reduce(jnp.minimum, judged(few, seen, done)) @ score
         cost = jnp.exp(log_temperature) * entropy_score * log_density
         return (cost - value).mean(), log_density.mean()
 
@@ -206,10 +210,10 @@ def soft_actor_critic(
         if target is not None:
             target = optax.incremental_update(critics, target, settings.tau)
         if base is not None and deepen_every is not None:
-            due, move = updates % deepen_every == 0, jax.vmap(windows.moved)
+            due = updates % deepen_every == 0
             if target is not None:
-                target = windows.where(due, move(target, base)[0], target)
-            critics, base = windows.where(due, move(critics, base), (critics, base))
+                target = windows.where(due, moved(target, base)[0], target)
+            critics, base = windows.where(due, moved(critics, base), (critics, base))
         counted = jnp.broadcast_to(known, targets.shape)
         mean = jnp.where(counted, targets, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
         found = State(
@@ -220,7 +224,7 @@ def soft_actor_critic(
             base,
         )
         metrics = {"loss": errors, "target": mean, "entropy": -log_density}
-        return found, metrics | {"temperature": temperature}
+        return found, metrics | {"ent_coef": temperature}
 
     def act(parameters: Parameters, observed: Array, masks: Array, key: Array | None) -> Array:
         """Drawn from the policy with the key, or its middle."""
@@ -236,7 +240,8 @@ def soft_actor_critic(
     def action_values(parameters: Parameters, observed: Array, done: Array) -> Array:
         """What the critics expect of actions, on average: (batch, outputs)."""
         found = judged(parameters.critics, observations.to_network(observed), done)
-        return found.mean(axis=0)
+        mean: Array = reduce(jnp.add, found) / N_CRITICS
+        return mean
 
     def explore(
         rng: np.random.Generator, drawn: Any, mask: npt.NDArray[np.bool_], frame: int
@@ -247,6 +252,15 @@ def soft_actor_critic(
     return Algorithm(init, update, act, explore=explore, action_values=action_values)
 
 
+def moved(
+    critics: Critics, base: tuple[windows.Base, ...]
+) -> tuple[Critics, tuple[windows.Base, ...]]:
+    """Every critic's window one horizon further."""
+    arrays, below = zip(*map(windows.moved, critics, base), strict=True)
+    return arrays, below
+
+
 def _key(seed: int, spawn: int) -> Array:
     words = np.random.SeedSequence(seed, spawn_key=(spawn,)).generate_state(2)
-    return jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32))
+    found: Array = jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32))
+    return found

@@ -21,6 +21,7 @@ class SoftAgent(BackupAgent[F]):
     """An agent that draws from a policy which two critics judge."""
 
     takes = (BoxActions,)
+    evaluation_epsilon = 0.0
     actions: BoxActions
 
     def make_algorithm(self) -> Algorithm:

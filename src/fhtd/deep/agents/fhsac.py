@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
-import jax
 import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.deep import windows
 from fhtd.deep.backup import closed_horizons
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
 from fhtd.deep.settings import MOST_HORIZONS, SoftOptions, SoftSettings
+from fhtd.deep.soft import moved
 from fhtd.deep.soft_agent import SoftAgent
 from fhtd.weighting import Weighting
 
@@ -121,9 +120,9 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
         state = self.state
         if state.base is None:
             raise ValueError("deepen needs an agent with deepen_every: its horizons stay otherwise")
-        move, target = jax.vmap(windows.moved), state.target
+        target = state.target
         if target is not None:
-            target, _ = move(target, state.base)
-        critics, base = move(state.parameters.critics, state.base)
+            target, _ = moved(target, state.base)
+        critics, base = moved(state.parameters.critics, state.base)
         parameters = state.parameters._replace(critics=critics)
         self.state = state._replace(parameters=parameters, target=target, base=base)
