@@ -111,6 +111,9 @@ def compiled(algorithm: Algorithm, layout: Layout, key: Array) -> Compiled:
         if algorithm.act is None:
             return training, largest[None]
         actions = choose(state.parameters, observations, masks, frame)
+        if jnp.issubdtype(actions.dtype, jnp.floating):
+            # A policy that is not finite has diverged, whatever its critics say.
+            largest = jnp.where(jnp.isfinite(actions).all(), largest, jnp.inf)
         return training, jnp.append(actions.astype(largest.dtype), largest)
 
     return Compiled(
