@@ -250,6 +250,7 @@ def hostile(name, save):
 def is_still_right(field, value):
     """A change that makes another learner, or another name, and no damage."""
     may_be = {
+        "deepen_every": [None],
         "seed": [None, 10**30],
         "initial": [True, -1, 1e308],
         "initial_spread": [1e308, 10**30],

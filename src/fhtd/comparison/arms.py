@@ -1,7 +1,8 @@
 """Arms in words: `[LABEL=]ALGORITHM[,SETTING=VALUE...]`, such as `wide=dfhq,hidden=512:512`.
 
-What an arm is in an environment is a `Cell`: all settings, resolved, so that its file is found
-again whatever presets say later, and under whatever label.
+What an arm is in an environment is a `Cell`: its settings, resolved, so that its file is found
+again whatever presets say later, and under whatever label. Only what differs from the dataclass's
+defaults, which never change, is written down: a setting that a later version adds changes no name.
 """
 
 import ast
@@ -44,7 +45,7 @@ class Cell:
     environment: str
     frames: int
     algorithm: str
-    #: All settings as JSON, in the order of their names.
+    #: Settings as JSON, in the order of their names; all of a peer's, else what is not the default.
     settings: str
 
     def __str__(self) -> str:
@@ -108,7 +109,7 @@ def cell(arm: Arm, environment: str, frames: int) -> Cell:
 
 
 def _resolved(arm: Arm, environment: str) -> dict[str, Any]:
-    """All settings of an agent of this package, or of the user's own."""
+    """Settings of an agent of this package, or of the user's own, but for defaults."""
     from fhtd.deep.presets import DEFAULT
     from fhtd.deep.settings import chosen, to_json
 
@@ -124,7 +125,7 @@ def _resolved(arm: Arm, environment: str) -> dict[str, Any]:
             changes[name] = (value,)
         elif kinds.get(name) in (int, int | None) and isinstance(value, float) and value % 1 == 0:
             changes[name] = int(value)
-    return to_json(chosen(kind.settings_type, begun, changes, arm.algorithm))
+    return to_json(chosen(kind.settings_type, begun, changes, arm.algorithm), changed=True)
 
 
 def _kind(algorithm: str) -> Any:

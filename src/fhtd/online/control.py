@@ -9,11 +9,12 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.features import Representation
 from fhtd.online.baselines import InfiniteHorizonLearner
-from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting, with_column_zero
+from fhtd.online.fixed_horizon import check_weighting, with_column_zero
 from fhtd.online.kernels.one_step import OneStepControl
 from fhtd.online.kernels.traces import ControlTraces
 from fhtd.online.learner import Layout, Learner
 from fhtd.online.schedule import Rate, check_rate, rate_at
+from fhtd.online.window import WindowLearner
 from fhtd.weighting import Weighting
 
 
@@ -154,7 +155,7 @@ def _plain(action: Any) -> Any:
     return action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
 
 
-class FHQ(ControlLearner, FixedHorizonLearner):
+class FHQ(ControlLearner, WindowLearner):
     """Fixed-horizon Q-learning: every horizon greedy for itself (Algorithm 2)."""
 
     state_type: ClassVar[Callable[..., Any]] = OneStepControl
@@ -171,6 +172,7 @@ class FHQ(ControlLearner, FixedHorizonLearner):
         initial_spread: float = 0.0,
         seed: int | None = None,
         allow_divergence: bool = False,
+        deepen_every: int | None = None,
     ) -> None:
         """Begin with the first weights.
 
@@ -184,6 +186,7 @@ class FHQ(ControlLearner, FixedHorizonLearner):
             initial_spread: Standard deviation of normal noise on each of the first weights.
             seed: Seed of that noise and of exploration; None draws one.
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+            deepen_every: Updates after which the horizons move on, as `deepen` does; None: never.
         """
         self.n_actions = checks.integer("n_actions", n_actions, 1)
         self.epsilon = check_rate("epsilon", epsilon, 1)
@@ -195,6 +198,7 @@ class FHQ(ControlLearner, FixedHorizonLearner):
             initial_spread=initial_spread,
             seed=seed,
             allow_divergence=allow_divergence,
+            deepen_every=deepen_every,
         )
 
     def _constants(self) -> dict[str, Any]:
@@ -249,6 +253,11 @@ class FHQLambda(FHQ):
             initial_spread=initial_spread,
             seed=seed,
             allow_divergence=allow_divergence,
+        )
+
+    def _check_window(self, name: str) -> None:
+        raise TypeError(
+            f"{name} is not for FHQ(lambda): its traces reach over horizons left behind"
         )
 
     def _check_expectation(self) -> None:

@@ -88,10 +88,10 @@ class FixedHorizonLearner(Learner):
             raise ValueError(f"horizon must be a Weighting that keeps the first {h} coefficients")
         horizons = self._learned_horizons(new.horizon)
         kept = len(self.horizons)
-        if not np.array_equal(horizons[:kept], self.horizons):
+        if not np.array_equal(horizons[:kept], self._first_horizons):
             raise ValueError(
                 f"horizon {new.horizon} would learn horizons {horizons.tolist()}, which do not "
-                f"continue {self.horizons.astype(int).tolist()}"
+                f"continue {self._first_horizons.astype(int).tolist()}"
             )
         added = len(horizons) - kept
         if not added:
@@ -104,9 +104,11 @@ class FixedHorizonLearner(Learner):
             self._append(first, first[..., -1:] if initial is None else fill, added)
         )
         self.weighting = new
-        self.horizons = checks.frozen(horizons.astype(np.float64))
+        self._first_horizons = checks.frozen(horizons.astype(np.float64))
         before = self._state
-        self._state = self._build_state(table.reshape(-1, len(horizons) + 1))
+        table = table.reshape(-1, len(horizons) + 1)
+        table[:, 0] = before.weights[:, 0]
+        self._state = self._build_state(table)
         self._carry_over(before)
         return self
 

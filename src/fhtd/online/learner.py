@@ -56,6 +56,8 @@ class Learner(ABC):
     rates: ClassVar[tuple[str, ...]] = ("step_size",)
     #: Slots of its window that a learner leaves free between two updates.
     _free_slots: ClassVar[int] = 0
+    #: How often a window of horizons has moved on.
+    _moves: int = 0
     #: Arrays of a file to begin with, while it is being loaded.
     _saved: Mapping[str, npt.NDArray[Any]] | None = None
 
@@ -97,7 +99,7 @@ class Learner(ABC):
         self._n_features = checks.integer("features.size", features.size, 1, _MOST_ROWS)
         self._n_active = checks.integer("features.n_active", features.n_active, 1, _MOST_ROWS)
         self.weighting = weighting
-        self.horizons = checks.frozen(horizons.astype(np.float64))
+        self._first_horizons = checks.frozen(horizons.astype(np.float64))
         self.step_size = check_rate("step_size", step_size)
         self.initial_spread = checks.real("initial_spread", initial_spread, 0)
         self.initial = self._check_initial(initial, len(horizons))
@@ -183,6 +185,11 @@ class Learner(ABC):
             noise = rng.normal(0.0, self.initial_spread, weights[..., 1:].shape)
             weights[..., 1:] += noise
         return weights.reshape(-1, columns + 1)
+
+    @property
+    def horizons(self) -> npt.NDArray[np.float64]:
+        """The learned horizons, ascending; infinity for a value without end."""
+        return self._first_horizons
 
     @property
     def weights(self) -> npt.NDArray[Any]:
@@ -299,9 +306,9 @@ class Learner(ABC):
                 f"{type(self).__name__} learns one infinite-horizon value, which does not say "
                 "when rewards come; a fixed-horizon learner does"
             )
-        if len(self.horizons) != self.weighting.horizon:
+        if not np.array_equal(self.horizons, np.arange(1, self.weighting.horizon + 1)):
             raise ValueError(
-                f"rewards needs every horizon from 1 to {self.weighting.horizon}; this learner "
+                f"rewards needs every horizon from 1 to {self.horizons[-1]:g}; this learner "
                 f"has only {self.horizons.tolist()}"
             )
         return self.weighting.expected_rewards(self.values(observation))

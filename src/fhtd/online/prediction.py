@@ -14,6 +14,7 @@ from fhtd.online.kernels.one_step import OneStep
 from fhtd.online.kernels.traces import Traces
 from fhtd.online.learner import Layout, Learner
 from fhtd.online.schedule import Rate
+from fhtd.online.window import WindowLearner
 from fhtd.weighting import Weighting
 
 
@@ -42,7 +43,7 @@ class PredictionLearner(Learner):
         self._learn(observation, 0, reward, next_observation, terminated, truncated, ratio)
 
 
-class FHTD(PredictionLearner, FixedHorizonLearner):
+class FHTD(PredictionLearner, WindowLearner):
     """One-step FHTD: H values, each bootstrapping from the one before (Algorithm 1)."""
 
     state_type = OneStep
@@ -54,7 +55,7 @@ class FHTD(PredictionLearner, FixedHorizonLearner):
         return self._columns("following", "error")
 
 
-class NStepFHTD(PredictionLearner, FixedHorizonLearner):
+class NStepFHTD(PredictionLearner, WindowLearner):
     """n-step FHTD: only every n-th horizon is learned, from n rewards each (Algorithm 3)."""
 
     state_type = NStep
@@ -71,6 +72,7 @@ class NStepFHTD(PredictionLearner, FixedHorizonLearner):
         initial_spread: float = 0.0,
         seed: int | None = None,
         allow_divergence: bool = False,
+        deepen_every: int | None = None,
     ) -> None:
         """Begin with the first weights.
 
@@ -83,6 +85,8 @@ class NStepFHTD(PredictionLearner, FixedHorizonLearner):
             initial_spread: Standard deviation of normal noise on each of the first weights.
             seed: Seed of that noise; None draws one.
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+            deepen_every: Updates after which the horizons move on by n, as `deepen` does; None for
+                never.
         """
         self.n = checks.integer("n", n, 1, check_weighting(weighting).horizon)
         super().__init__(
@@ -93,14 +97,19 @@ class NStepFHTD(PredictionLearner, FixedHorizonLearner):
             initial_spread=initial_spread,
             seed=seed,
             allow_divergence=allow_divergence,
+            deepen_every=deepen_every,
         )
+
+    @property
+    def _stride(self) -> int:
+        return self.n
 
     def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
         return np.arange(horizon, 0, -self.n)[::-1]
 
     def _constants(self) -> dict[str, Any]:
         n, c, d = self.n, self.weighting.rewards, self.weighting.bootstraps
-        h = self.horizons.astype(int)
+        h = self._first_horizons.astype(int)
         rewards = np.zeros((n, len(h)), self.weighting.dtype)
         bootstraps = np.ones((n + 1, len(h)), self.weighting.dtype)
         # The first n of each row of `weighting.coefficients()`, of which most is not needed.

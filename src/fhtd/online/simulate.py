@@ -88,7 +88,8 @@ def simulate(
         record_at: After which steps (episodes) to record; by default after every one.
         record_weights: Horizons whose weights to record.
         per_run: Whether to keep the errors of every single run.
-        keep_weights: Whether to keep the weights at the end of every run.
+        keep_weights: Whether to keep the weights at the end of every run. Where the learner has
+            `deepen_every`, each run's horizons have moved on after so many of its `steps`.
         seed: Seed of all runs.
         threads: How many threads to use, by default one for each core; results are the same.
         progress: Called with the number of runs finished each time some are.
@@ -188,10 +189,17 @@ class _Task:
         ):
             raise ValueError(f"record_at must ascend from at least 1 to at most {total}")
         wanted = np.asarray(record_weights, np.float64).reshape(-1)
-        missing = wanted[~np.isin(wanted, learner.horizons)]
+        missing = wanted[~np.isin(wanted, learner._first_horizons)]
         if len(missing):
             raise ValueError(f"record_weights: horizon {missing[0]:g} is not learned")
         exact, shares = self._truth(truth, state_weights)
+        every = getattr(learner, "deepen_every", None)
+        if every is not None and (len(exact) or len(wanted)):
+            name = "truth" if len(exact) else "record_weights"
+            raise ValueError(
+                f"{name} names horizons, but the learner's move on: use keep_weights, or a learner "
+                "without deepen_every"
+            )
         return Plan(
             steps=_UNLIMITED if counts_episodes else total,
             episodes=total if counts_episodes else _UNLIMITED,
@@ -203,7 +211,8 @@ class _Task:
             truth=exact,
             shares=shares,
             is_table=self._is_table(),
-            columns=np.searchsorted(learner.horizons, wanted).astype(np.int64) + 1,
+            columns=np.searchsorted(learner._first_horizons, wanted).astype(np.int64) + 1,
+            deepen_every=_UNLIMITED if every is None else every,
         )
 
     def _rates(self, steps: int | None) -> npt.NDArray[np.float64]:
@@ -230,7 +239,7 @@ class _Task:
         rows = (mdp.n_states, mdp.n_actions) if self.is_control else (mdp.n_states,)
         exact = checks.array("truth", truth, allow_complex=learner.weighting.is_complex)
         if exact.shape == (*rows, learner.weighting.horizon) and columns != exact.shape[-1]:
-            exact = exact[..., learner.horizons.astype(int) - 1]
+            exact = exact[..., learner._first_horizons.astype(int) - 1]
         if exact.shape == rows:
             exact = exact[..., None]
         exact = checks.array("truth", exact, (*rows, columns), allow_complex=True)

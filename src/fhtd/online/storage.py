@@ -21,6 +21,8 @@ from fhtd.online.schedule import Rate, rate_from_json, rate_to_json
 from fhtd.weighting import Weighting
 
 _MOST_STEPS = 2**62
+#: The argument of learners whose horizons move on. Files of earlier versions do not have it.
+_MOVING = "deepen_every"
 
 
 def save(learner: Learner, path: str | PathLike[str]) -> None:
@@ -29,7 +31,7 @@ def save(learner: Learner, path: str | PathLike[str]) -> None:
     arrays = {f"feature_{k}": v for k, v in (to_arrays() if to_arrays else {}).items()}
     for name in ("weights", *learner._memory()):
         arrays[f"state_{name}"] = getattr(learner._state, name)
-    content = {
+    content: dict[str, Any] = {
         "class": stored_name(type(learner)),
         "features": type(learner.features).__name__,
         "arguments": {
@@ -38,6 +40,8 @@ def save(learner: Learner, path: str | PathLike[str]) -> None:
         "step": learner.step,
         "generator": learner._rng.bit_generator.state,
     }
+    if _MOVING in content["arguments"]:
+        content["moves"] = learner._moves
     archive.write(Path(path), "learner", content, arrays)
 
 
@@ -113,7 +117,7 @@ def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> 
                 f"array {name} is {found.dtype} of shape {found.shape}, expected {np.dtype(dtype)} "
                 f"of shape {shape}"
             )
-    if np.any(saved["weights"][:, 0]):
+    if np.any(saved["weights"][:, 0]) and not learner._moves:
         raise ValueError("the weights of horizon 0 must be 0")
     _check_positions(learner, saved)
     state = learner._build_state(np.array(saved.pop("weights")))
@@ -191,8 +195,11 @@ def _rebuilt(
     kind: type[Learner], content: dict[str, Any], arrays: archive.Arrays, given: dict[str, Any]
 ) -> Learner:
     stored = dict(content["arguments"])
-    if set(stored) != set(arguments(kind)[1:]):
-        wrong = sorted(set(stored) ^ set(arguments(kind)[1:]))[0]
+    known = set(arguments(kind)[1:])
+    if "moves" not in content:
+        known.discard(_MOVING)
+    if set(stored) != known:
+        wrong = sorted(set(stored) ^ known)[0]
         raise ValueError(f"its arguments are not those of {kind.__name__}: {wrong!r}")
     chosen = {
         name: given[name] if name in given else _decoded(name, data, arrays)
@@ -208,6 +215,8 @@ def _rebuilt(
     # The constructor finds the arrays where it would otherwise draw first weights.
     learner = kind.__new__(kind)
     learner._saved = arrays
+    if _MOVING in stored:
+        learner._moves = checks.integer("moves", content["moves"], 0, _MOST_STEPS)
     kind.__init__(learner, features, **chosen)
     learner.step = step
     learner._rng.bit_generator.state = content["generator"]

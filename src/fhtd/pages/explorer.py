@@ -154,7 +154,10 @@ def _of_learner(
         raise TypeError(f"learner must be an online learner, got {type(learner).__name__}")
     name, weighting = type(learner).__name__, learner.weighting
     if not np.array_equal(learner.horizons, np.arange(1, weighting.horizon + 1)):
-        raise ValueError(f"learner must have learned every horizon from 1 on; this {name} has not")
+        raise ValueError(
+            f"learner must have learned every horizon from 1 on; this {name} has horizons "
+            f"{learner.horizons[0]:g} to {learner.horizons[-1]:g}"
+        )
     if not isinstance(learner.features, StateFeatures) or learner.features.n_states != mdp.n_states:
         raise ValueError(f"learner must have features of the MDP's {mdp.n_states} states")
     acts = isinstance(learner, ControlLearner)

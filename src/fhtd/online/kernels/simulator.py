@@ -15,6 +15,7 @@ from fhtd.online.kernels.compiled import (
 from fhtd.online.kernels.dispatch import start_run, step
 from fhtd.online.kernels.random import draw, uniform
 from fhtd.online.kernels.transition import Transition
+from fhtd.online.kernels.window import move
 
 #: A mean squared error that is kept up to date is summed afresh when it has fallen below this
 #: fraction of what it was; ten of its digits are then still right.
@@ -66,6 +67,8 @@ class Plan(NamedTuple):
     is_table: bool
     #: Columns whose weights are recorded.
     columns: Array
+    #: Steps between moves of the window of horizons.
+    deepen_every: int
 
 
 class Record(NamedTuple):
@@ -209,6 +212,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
     if measures:
         _measure(weights, world, plan, record, True)
     t = episode = since = recorded = length = 0
+    next_move = plan.deepen_every
     score = 0.0
     s = draw(world.start, random)
     while t < plan.steps and episode < plan.episodes:
@@ -248,6 +252,9 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
         t += 1
         if not finite:
             return t
+        if t == next_move:
+            move(weights)
+            next_move += plan.deepen_every
         if keeps_up:
             _add_square(total, weights, i, plan.truth, row, plan.shares[row])
         if terminated or truncated:
