@@ -29,6 +29,9 @@ REFERENCES = {
     "LunarLander-v3": (-181.0, 200.0),
     "Acrobot-v1": (-497.0, -100.0),
     "MountainCar-v0": (-200.0, -110.0),
+    # Gymnasium has no threshold for Pendulum: what good agents reach.
+    "Pendulum-v1": (-1208.0, -150.0),
+    "LunarLanderContinuous-v3": (-212.0, 200.0),
 }
 
 
@@ -69,12 +72,32 @@ class Config:
 
 
 def check(config: Config) -> None:
-    """Refuse unknown environments, arms and settings, and peers that are not installed."""
+    """Refuse unknown environments, arms and settings, and peers that are not installed.
+
+    And agents that cannot choose an environment's actions.
+    """
     for environment in config.environments:
         check_id(environment)
-    for arm in parse_all(config.arms):
+    arms = parse_all(config.arms)
+    for arm in arms:
         if arm.is_peer:
             peers.require(arm.algorithm)
+    ours = {arm.algorithm for arm in arms if not arm.is_peer}
+    for environment in config.environments if ours else ():
+        _check_actions(environment, sorted(ours))
+
+
+def _check_actions(environment: str, algorithms: list[str]) -> None:
+    from fhtd.deep.codecs import actions_of
+    from fhtd.deep.run import algorithm
+
+    world = make(environment)
+    try:
+        for name in algorithms:
+            kind = algorithm(name)
+            actions_of(world.action_space, kind.takes, kind.__name__)
+    finally:
+        world.close()
 
 
 def blocks(config: Config) -> list[Block]:
