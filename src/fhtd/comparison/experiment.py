@@ -29,7 +29,10 @@ REFERENCES = {
     "LunarLander-v3": (-181.0, 200.0),
     "Acrobot-v1": (-497.0, -100.0),
     "MountainCar-v0": (-200.0, -110.0),
-    # Gymnasium has no threshold for Pendulum: what good agents reach.
+}
+#: The same where actions are continuous; Gymnasium has no threshold for Pendulum, where -150 is
+#: what good agents reach.
+CONTINUOUS_REFERENCES = {
     "Pendulum-v1": (-1208.0, -150.0),
     "LunarLanderContinuous-v3": (-212.0, 200.0),
 }
@@ -162,8 +165,9 @@ def scale(config: Config, data: Arrays, environment: str) -> tuple[float, float]
 
     Random actions and solved, where both are known; else the lowest and highest area of all runs.
     """
-    if environment in REFERENCES:
-        return REFERENCES[environment]
+    known = REFERENCES | CONTINUOUS_REFERENCES
+    if environment in known:
+        return known[environment]
     found = [learning.areas(data, key(environment, label)) for label in labels(config)]
     low, high = float(np.min(found)), float(np.max(found))
     return low, high if high > low else low + 1.0

@@ -125,7 +125,7 @@ def _values_lost(data: Arrays) -> Claim:
         "the critics' mean squared error over the last 10,000 frames against that with target "
         "networks, as the logarithm to base 10 of their ratio, paired over seeds; holds if its 95% "
         "interval lies above 1, a factor of ten, fails if below",
-        str(gap),
+        f"{gap}, {len(ratios)} runs",
         above(gap, 1.0) if np.isfinite(ratios).all() else Verdict.INCONCLUSIVE,
     )
 
