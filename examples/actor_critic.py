@@ -54,7 +54,7 @@ class ActorCritic(Agent[ActorCriticSettings]):
         chosen, see, n = self.settings, self.observations, self.actions.n
         self.weighting = Weighting.exponential(chosen.horizon, chosen.discount)
         backup = Backup.fixed_horizons(self.weighting)
-        optimiser = optimisers.build(chosen.optimiser, chosen.learning_rate, chosen.max_grad_norm)
+        optimiser = chosen.make_optimiser()
 
         def both() -> Any:
             shared = (chosen.hidden, chosen.initialisation, False)

@@ -425,3 +425,11 @@ def test_dqn_takes_the_same_settings():
     )
     with_values(agent, [[8], [4]]).learn(2)
     np.testing.assert_allclose(agent.take_statistics()["target"], [1 + 0.5 + 0.25 * 8])
+
+
+def test_a_learning_rate_that_falls_to_nothing_ends_learning():
+    # The one update at the first rate is made; all later ones are at a rate of 0.
+    ended = tiny(learning_rate_final=0.0, learning_rate_updates=1)
+    assert any(np.any(change) for change in learned(ended, 1))
+    assert not any(np.any(change) for change in learned(ended, 20))
+    assert any(np.any(change) for change in learned(tiny(), 20))

@@ -167,6 +167,25 @@ class Weighting:
             "give a Weighting whose first coefficients are the present ones"
         )
 
+    def continued(self, horizon: "int | Weighting") -> "Weighting":
+        """A longer weighting by its horizon, as `extend` does, or itself; what differs is refused.
+
+        Args:
+            horizon: The new final horizon, or a Weighting whose first coefficients are these.
+        """
+        if not isinstance(horizon, Weighting):
+            return self.extend(horizon)
+        h = self.horizon
+        if horizon.horizon < h:
+            raise ValueError(f"horizon must be at least {h}, got {horizon.horizon}")
+        # d_1 multiplies V^0 = 0 and does not matter.
+        same = np.array_equal(horizon.rewards[:h], self.rewards) and np.array_equal(
+            horizon.bootstraps[1:h], self.bootstraps[1:]
+        )
+        if not same or horizon.dtype != self.dtype:
+            raise ValueError(f"horizon must be a Weighting that keeps the first {h} coefficients")
+        return horizon
+
     @classmethod
     def exponential(cls, horizon: int, discount: complex = 1.0) -> "Weighting":
         """Sum of discounted rewards (Eq. one-step FHTD target).

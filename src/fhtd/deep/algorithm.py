@@ -140,7 +140,8 @@ def _one_row(layout: Layout) -> Sample:
     return Sample(jnp.zeros((1, layout.width), jnp.float32), *pictures)
 
 
-def begin(algorithm: Algorithm, plan: Any) -> Training:
-    """The first state, with nothing summed yet."""
+def begin(algorithm: Algorithm, plan: Any, state: Any = None) -> Training:
+    """The first state, or the one given, with nothing summed yet."""
     sums = {name: jnp.zeros(one.shape, one.dtype) for name, one in plan.sums.items()}
-    return Training(algorithm.init(), jnp.zeros((), jnp.int32), sums)
+    first = algorithm.init() if state is None else state
+    return Training(first, jnp.zeros((), jnp.int32), sums)

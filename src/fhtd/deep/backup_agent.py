@@ -6,10 +6,13 @@
 | DQN, SAC    | the single output at itself | one value without end                         |
 """
 
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import optax
 
 from fhtd import checks
 from fhtd.deep import checkpoint
@@ -27,6 +30,23 @@ class BackupAgent(Agent[R]):
     """An agent whose outputs are learned towards its `backup`, from a replay."""
 
     backup: Backup
+    #: Any optimiser of optax, in place of the one that the settings name.
+    transformation: optax.GradientTransformation | None = None
+
+    def take_transformation(self, transformation: Any) -> None:
+        """Keep an optimiser of the user's own, before the agent is built.
+
+        Args:
+            transformation: one of optax's, or None.
+        """
+        if transformation is not None and not (
+            hasattr(transformation, "init") and hasattr(transformation, "update")
+        ):
+            raise TypeError(
+                "transformation must be an optimiser of optax, such as optax.adam(1e-3), got "
+                f"{transformation!r}"
+            )
+        self.transformation = transformation
 
     def make_backup(self) -> Backup:
         """Which rewards each output sums, and which output it bootstraps from."""
@@ -55,11 +75,45 @@ class BackupAgent(Agent[R]):
         """Powers of the discount, to the end of the episode."""
         return np.asarray(self.settings.discount ** np.arange(length))[None]
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, without pickle, but for an optimiser of one's own.
+
+        Args:
+            path: of the file.
+        """
+        own = self.transformation is not None
+        checkpoint.save(self, Path(path), {"transformation": True} if own else None)
+
     @classmethod
-    def from_saved(cls, environment: Any, saved: "checkpoint.Saved") -> Self:
-        """With the saved weighting, where there is one."""
+    def load(
+        cls, path: str | PathLike[str], environment: Any = None, *, transformation: Any = None
+    ) -> Self:
+        """Read what `save` wrote; an optimiser of one's own has to be given again.
+
+        Args:
+            path: of the file.
+            environment: to go on in; default: made by the id that was saved.
+            transformation: the optimiser, where it was not one of the settings.
+        """
+        return checkpoint.load(cls, Path(path), environment, transformation=transformation)
+
+    @classmethod
+    def from_saved(
+        cls, environment: Any, saved: "checkpoint.Saved", transformation: Any = None
+    ) -> Self:
+        """With the saved weighting, where there is one.
+
+        Args:
+            environment: to act in.
+            saved: what the file says.
+            transformation: the optimiser, where it was not one of the settings.
+        """
         settings: Any = saved.settings
-        options: dict[str, Any] = {}
+        if saved.manifest.get("transformation") is True and transformation is None:
+            raise ValueError(
+                "it learned with an optimiser of your own: give it to load as transformation"
+            )
+        options: dict[str, Any] = {"transformation": transformation}
         if saved.weighting is not None:
             if saved.weighting.horizon != settings.horizon:
                 raise ValueError(f"its weighting is not one of {settings.horizon} horizons")

@@ -89,13 +89,16 @@ def read(kind: type[A], path: Path) -> tuple[type[A], Saved]:
         raise archive.unreadable(path, "agent", error) from None
 
 
-def load(kind: type[A], path: Path, environment: Any = None) -> A:
-    """The agent of a file, in the environment given or made by the saved id."""
+def load(kind: type[A], path: Path, environment: Any = None, **given: Any) -> A:
+    """The agent of a file, in the environment given or made by the saved id.
+
+    `given` is what its kind needs and no file can hold.
+    """
     found, saved = read(kind, path)
     try:
         if environment is None:
             environment = environment_of(saved.manifest)
-        agent = found.from_saved(environment, saved)
+        agent = found.from_saved(environment, saved, **given)
         restore(agent, saved)
     except archive.UNREADABLE as error:
         raise archive.unreadable(path, "agent", error) from None

@@ -89,18 +89,33 @@ class Loop:
     ) -> None:
         self.streams = [Stream(environment) for environment in environments]
         self.observations, self.actions = observations, actions
-        self.algorithm, self.experience, self.settings = algorithm, experience, settings
+        self.experience, self.settings = experience, settings
         self.seed = seed
         self._choose = choose or self._explore
         self._measure = measure
         #: Frames and finished episodes so far, of all environments together.
         self.frames = self.episodes = 0
         self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-        self.plan = planned(algorithm, experience.layout)
-        words = np.random.SeedSequence(seed, spawn_key=(4,)).generate_state(2)
+        self.learn_by(algorithm)
+
+    def learn_by(self, algorithm: Algorithm, state: Any = None) -> None:
+        """Begin with an algorithm, or go on with another one from a state of its own.
+
+        Episodes, experience and random numbers go on as they are.
+
+        Args:
+            algorithm: The pure functions.
+            state: To go on from; None to begin when it is first asked for.
+        """
+        layout = self.experience.layout
+        self.algorithm, self.plan = algorithm, planned(algorithm, layout)
+        words = np.random.SeedSequence(self.seed, spawn_key=(4,)).generate_state(2)
         key = jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32))
-        self.compiled = compiled(algorithm, experience.layout, key)
+        self.compiled = compiled(algorithm, layout, key)
         self._training: Training | None = None
+        if state is not None:
+            networks.check_room(self.plan)
+            self._training = begin(algorithm, self.plan, state)
 
     @property
     def training(self) -> Training:

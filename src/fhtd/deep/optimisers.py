@@ -1,19 +1,48 @@
-"""Optimisers by name. RMSprop comes in the three conventions that papers mean by it."""
+"""Optimisers by name, as optax computes them; RMSprop in the three conventions that papers mean."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import optax
 
-Name = Literal["rmsprop-torch", "rmsprop-tensorflow", "rmsprop-centred", "adam"]
+Name = Literal[
+    "rmsprop-torch",
+    "rmsprop-tensorflow",
+    "rmsprop-centred",
+    "adam",
+    "adamw",
+    "nadam",
+    "radam",
+    "adabelief",
+    "lion",
+    "sgd",
+]
+
+
+def falling(first: float, last: float, updates: int) -> optax.Schedule:
+    """A learning rate that falls, or rises, in a straight line and then stays.
+
+    Args:
+        first: Rate of the first update.
+        last: Rate in the end.
+        updates: How many it takes to get there.
+    """
+    return optax.linear_schedule(first, last, updates)
 
 
 def build(
-    name: Name, learning_rate: float, max_grad_norm: float | None
+    name: Name, learning_rate: float | optax.Schedule, max_grad_norm: float | None
 ) -> optax.GradientTransformation:
-    """Gradient clipping by global norm, where asked, then the optimiser."""
-    chosen = {
+    """Gradient clipping by global norm, where asked, then the optimiser.
+
+    Args:
+        name: Of the optimiser; weight decay and the like are optax's defaults.
+        learning_rate: A number, or a function of the updates so far.
+        max_grad_norm: Largest norm of the gradient; None for any.
+    """
+    chosen: dict[str, Callable[[], optax.GradientTransformation]] = {
         # PyTorch: decay 0.99, epsilon 1e-8 added to the root.
         "rmsprop-torch": lambda: _rmsprop(0.99, 1e-8, outside=True, centred=False),
         # TensorFlow 1 as it was used in 2019, but for its accumulator, which began at 1: decay 0.9,
@@ -22,11 +51,22 @@ def build(
         # The DQN papers: centred, decay 0.95, epsilon 0.01 within the root.
         "rmsprop-centred": lambda: _rmsprop(0.95, 0.01, outside=False, centred=True),
         "adam": optax.scale_by_adam,
+        "adamw": lambda: optax.chain(optax.scale_by_adam(), optax.add_decayed_weights(1e-4)),
+        "nadam": lambda: optax.scale_by_adam(nesterov=True),
+        "radam": optax.scale_by_radam,
+        "adabelief": optax.scale_by_belief,
+        "lion": lambda: optax.chain(optax.scale_by_lion(), optax.add_decayed_weights(1e-3)),
+        "sgd": optax.identity,
     }
     if name not in chosen:
         raise ValueError(f"optimiser must be one of {', '.join(chosen)}, got {name!r}")
     clip = [] if max_grad_norm is None else [optax.clip_by_global_norm(max_grad_norm)]
-    return optax.chain(*clip, chosen[name](), optax.scale(-learning_rate))
+    step = (
+        optax.scale_by_learning_rate(learning_rate)
+        if callable(learning_rate)
+        else optax.scale(-learning_rate)
+    )
+    return optax.chain(*clip, chosen[name](), step)
 
 
 def _rmsprop(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import optax
 from jax import Array
 
-from fhtd.deep import networks, normaliser, optimisers, windows
+from fhtd.deep import networks, normaliser, windows
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
 from fhtd.deep.codecs import DiscreteActions, Observations
@@ -85,9 +85,7 @@ def q_learning(
 
     rebuild = networks.structure(network)
     if optimiser is None:
-        optimiser = optimisers.build(
-            settings.optimiser, settings.learning_rate, settings.max_grad_norm
-        )
+        optimiser = settings.make_optimiser()
     normalises = settings.normalise
     cost = jnp.square if settings.loss == "squared" else optax.huber_loss
     score, importance = jnp.asarray(acting, jnp.float32), jnp.asarray(loss_weights, jnp.float32)

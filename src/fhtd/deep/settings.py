@@ -12,9 +12,12 @@ import difflib
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
+import optax
+
 from fhtd import checks
 from fhtd.deep.networks import Initialisation
 from fhtd.deep.optimisers import Name as Optimiser
+from fhtd.deep.optimisers import build, falling
 
 #: More than anyone trains; a slip of the keyboard, or a hostile file, is refused at once.
 MOST_HORIZONS = 2**16
@@ -39,9 +42,14 @@ class Settings:
     initialisation: Initialisation = "glorot"
     """First weights: Glorot uniform with zero biases, or PyTorch's default."""
     optimiser: Optimiser = "rmsprop-torch"
-    """RMSprop as PyTorch or TensorFlow 2 compute it, or centred as in the DQN papers; or Adam."""
+    """RMSprop as PyTorch or TensorFlow 2 compute it, or centred as in the DQN papers; or one of
+    optax's, by its name there."""
     learning_rate: float = 1e-4
     """Learning rate (paper: 1e-4)."""
+    learning_rate_final: float | None = None
+    """Learning rate in the end, where it falls in a straight line (paper: it stays)."""
+    learning_rate_updates: int = 100_000
+    """Updates over which it falls to `learning_rate_final`."""
     max_grad_norm: float | None = None
     """Clip gradients to this global norm (paper: no clipping)."""
     n_envs: int = 1
@@ -64,6 +72,9 @@ class Settings:
         one_of("optimiser", self.optimiser, Optimiser)
         one_of("on_divergence", self.on_divergence, OnDivergence)
         checks.positive("learning_rate", self.learning_rate)
+        if self.learning_rate_final is not None:
+            checks.real("learning_rate_final", self.learning_rate_final, 0)
+        checks.integer("learning_rate_updates", self.learning_rate_updates, 1, 2**31 - 1)
         checks.positive("divergence_limit", self.divergence_limit)
         if self.max_grad_norm is not None:
             checks.positive("max_grad_norm", self.max_grad_norm)
@@ -71,6 +82,13 @@ class Settings:
         checks.integer("n_envs", self.n_envs, 1, 1024)
         if self.max_episode_frames is not None:
             checks.integer("max_episode_frames", self.max_episode_frames, 1, _MOST_FRAMES)
+
+    def make_optimiser(self) -> optax.GradientTransformation:
+        """What these settings say of it: its name, learning rates and clipping."""
+        rate: float | optax.Schedule = self.learning_rate
+        if self.learning_rate_final is not None:
+            rate = falling(rate, self.learning_rate_final, self.learning_rate_updates)
+        return build(self.optimiser, rate, self.max_grad_norm)
 
 
 class Options(TypedDict, total=False):
@@ -82,6 +100,8 @@ class Options(TypedDict, total=False):
     initialisation: Initialisation
     optimiser: Optimiser
     learning_rate: float
+    learning_rate_final: float | None
+    learning_rate_updates: int
     max_grad_norm: float | None
     n_envs: int
     max_episode_frames: int | None

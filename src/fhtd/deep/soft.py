@@ -9,6 +9,7 @@ where the targets are those of `Backup`, of U. What the entropy of a step is wor
 reward of that step is (c_j; 1 under exponential discounting), and horizon 0 brings none: U_0 = 0.
 """
 
+from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import optax
 from jax import Array
 
-from fhtd.deep import gaussian, networks, optimisers, windows
+from fhtd.deep import gaussian, networks, windows
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
 from fhtd.deep.codecs import BoxActions, Observations
@@ -106,10 +107,8 @@ def soft_actor_critic(
 
     actor_of = networks.structure(make_actor)
     critic_of = networks.structure(lambda: make_critic(0))
-    chosen = optimiser or optimisers.build(
-        settings.optimiser, settings.learning_rate, settings.max_grad_norm
-    )
-    of_temperature = optimiser or optimisers.build(settings.optimiser, settings.learning_rate, None)
+    chosen = optimiser or settings.make_optimiser()
+    of_temperature = optimiser or replace(settings, max_grad_norm=None).make_optimiser()
     # Only the outputs that the actor looks at are computed for it.
     looked_at = np.flatnonzero(acting)
     score = jnp.asarray(acting[looked_at], jnp.float32)

@@ -36,6 +36,7 @@ class SoftAgent(BackupAgent[F]):
             acting=self.acting_weights,
             loss_weights=self.loss_weights,
             deepen_every=self.deepens_every,
+            optimiser=self.transformation,
         )
 
     @property

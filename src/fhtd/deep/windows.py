@@ -68,18 +68,34 @@ def where(due: Array, new: Any, old: Any) -> Any:
     return jax.tree.map(lambda one, other: jnp.where(due, one, other), new, old)
 
 
-def grown(tree: Any, n_actions: int, outputs: int, more: int) -> Any:
-    """Arrays of heads in a tree with `more` outputs, each a copy of the last; others as they are.
+def grown(tree: Any, parameters: Parameters, n_actions: int, more: int, *, unshared: bool) -> Any:
+    """A tree in which all arrays that belong to the heads have `more` outputs, copies of the last.
 
-    For parameters, and for the moments of an optimiser, which have the same shapes.
+    For parameters, target networks and the moments of an optimiser, which have their shapes.
+
+    Args:
+        tree: Of arrays; every part of it that is shaped as the parameters grows.
+        parameters: The network's arrays; the heads are the last two.
+        n_actions: Actions that each output has a head for.
+        more: How many outputs.
+        unshared: Every array has a row for each output, its network's own.
     """
-    width = n_actions * outputs
+    shapes = [array.shape for array in parameters]
 
-    def grow(leaf: Array) -> Array:
-        if leaf.ndim not in (1, 2) or leaf.shape[-1] != width:
-            return leaf
-        split = leaf.reshape(*leaf.shape[:-1], n_actions, outputs)
-        last = jnp.repeat(split[..., -1:], more, axis=-1)
-        return jnp.concatenate([split, last], axis=-1).reshape(*leaf.shape[:-1], -1)
+    def is_alike(part: Any) -> bool:
+        # Not by size alone: a hidden layer may be as wide as the heads are many.
+        return type(part) is tuple and [getattr(array, "shape", None) for array in part] == shapes
 
-    return jax.tree.map(grow, tree)
+    def with_more(array: Array, axis: int) -> Array:
+        last = jax.lax.slice_in_dim(array, array.shape[axis] - 1, array.shape[axis], axis=axis)
+        return jnp.concatenate([array, jnp.repeat(last, more, axis=axis)], axis=axis)
+
+    def grow(part: Any) -> Any:
+        if not is_alike(part):
+            return part
+        if unshared:
+            return tuple(with_more(array, 0) for array in part)
+        weight, bias = _heads(part, n_actions)
+        return _with_heads(part, with_more(weight, 2), with_more(bias, 1))
+
+    return jax.tree.map(grow, tree, is_leaf=is_alike)

@@ -75,17 +75,7 @@ class FixedHorizonLearner(Learner):
                 Weighting whose first coefficients are the present ones.
             initial: The first weights of the new horizons; by default those of the longest so far.
         """
-        old = self.weighting
-        new = horizon if isinstance(horizon, Weighting) else old.extend(horizon)
-        h = old.horizon
-        if new.horizon < h:
-            raise ValueError(f"horizon must be at least {h}, got {new.horizon}")
-        # d_1 multiplies V^0 = 0 and does not matter.
-        same = np.array_equal(new.rewards[:h], old.rewards) and np.array_equal(
-            new.bootstraps[1:h], old.bootstraps[1:]
-        )
-        if not same or new.dtype != old.dtype:
-            raise ValueError(f"horizon must be a Weighting that keeps the first {h} coefficients")
+        new = self.weighting.continued(horizon)
         horizons = self._learned_horizons(new.horizon)
         kept = len(self.horizons)
         if not np.array_equal(horizons[:kept], self._first_horizons):

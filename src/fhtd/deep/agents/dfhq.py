@@ -1,12 +1,15 @@
 """DFHQ: deep fixed-horizon Q-learning, the paper's agent."""
 
-from dataclasses import dataclass
-from typing import Any, Literal, Unpack
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, Unpack
+
+import numpy as np
+import optax
 
 from fhtd import checks
 from fhtd.deep import windows
 from fhtd.deep.algorithm import Algorithm
-from fhtd.deep.backup import closed_horizons
+from fhtd.deep.backup import Backup, closed_horizons
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
@@ -74,6 +77,8 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         preset: name of the settings to begin with: `default`, `paper`, or an environment's id where
             `fhtd presets` lists it.
         settings: all settings at once, in place of a preset; those given by name go before them.
+        transformation: any optimiser of optax, in place of the settings `optimiser`,
+            `learning_rate` and `max_grad_norm`; schedules are part of it.
     """
 
     settings_type = DFHQSettings
@@ -88,10 +93,12 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         seed: int = 0,
         preset: str | None = None,
         settings: DFHQSettings | None = None,
+        transformation: optax.GradientTransformation | None = None,
         **changes: Unpack[DFHQOptions],
     ) -> None:
         given: dict[str, Any] = dict(changes)
         self._taking(weighting, settings, given)
+        self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **given)
 
     def make_algorithm(self) -> Algorithm:
@@ -107,6 +114,7 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
             loss_weights=scaled_loss_weights(settings.loss_weights, size),
             unshared=settings.unshared,
             deepen_every=settings.deepen_every,
+            optimiser=self.transformation,
         )
 
     def deepen(self) -> None:
@@ -121,3 +129,48 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         arrays, base = windows.moved(state.parameters[first:], state.base)
         parameters = (*state.parameters[:first], *arrays)
         self.state = state._replace(parameters=parameters, target=target, base=base)
+
+    def extend(self, horizon: int | Weighting) -> Self:
+        """Grow to a longer final horizon in place, keeping all that is learned.
+
+        New horizons begin as copies of the longest so far. Episodes, replay and random numbers go
+        on as they are. In a window, `horizon` is how many it holds.
+
+        Args:
+            horizon: a number where the weighting continues by itself (exponential, average), or a
+                Weighting whose first coefficients are the present ones.
+        """
+        old, before = self.settings, self.backup
+        if (old.horizons, old.loss_weights) != (None, None) or isinstance(old.acting, tuple):
+            raise ValueError(
+                "extend needs an agent without `horizons`, `loss_weights` or weights in `acting`: "
+                "they say nothing of the new horizons"
+            )
+        weighting = self.weighting.continued(horizon)
+        # A backup of the longer weighting must learn the present horizons and then more.
+        settings = replace(old, horizon=weighting.horizon)
+        longer = Backup.fixed_horizons(weighting, old.n_step)
+        if not np.array_equal(longer.horizons[: before.size], before.horizons):
+            raise ValueError(
+                f"horizon must be {old.horizon} and a multiple of n_step, got {weighting.horizon}"
+            )
+        more = longer.size - before.size
+        if not more:
+            return self
+        state, self.settings = self.state, settings
+        if self._given_weighting is not None:
+            self._given_weighting = weighting
+        first = 1 if settings.normalise else 0
+        parts = (state.parameters[first:], state.target, state.optimiser)
+        arrays, target, memory = windows.grown(
+            parts, parts[0], self.actions.n, more, unshared=settings.unshared
+        )
+        self.backup = self.make_backup()
+        self.loop.settings = settings
+        self.loop.learn_by(
+            self.make_algorithm(),
+            state._replace(
+                parameters=(*state.parameters[:first], *arrays), target=target, optimiser=memory
+            ),
+        )
+        return self

@@ -14,7 +14,7 @@ import optax
 from jax import Array
 
 from fhtd import archive, checks
-from fhtd.deep import checkpoint, networks, optimisers
+from fhtd.deep import checkpoint, networks
 from fhtd.deep.agent import Agent
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
@@ -140,9 +140,7 @@ class DFHTD(Agent[DFHTDSettings]):
             )
 
         rebuild = networks.structure(network)
-        optimiser = optimisers.build(
-            settings.optimiser, settings.learning_rate, settings.max_grad_norm
-        )
+        optimiser = settings.make_optimiser()
         weights = scaled_loss_weights(settings.loss_weights, weighting.horizon)
         loss_weights = jnp.asarray(weights, jnp.float32)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
+import optax
 
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.backup import Backup
@@ -32,6 +33,8 @@ class DQN(QAgent[DQNSettings]):
         preset: name of the settings to begin with: `default`, `paper`, or an environment's id where
             `fhtd presets` lists it.
         settings: all settings at once, in place of a preset; those given by name go before them.
+        transformation: any optimiser of optax, in place of the settings `optimiser`,
+            `learning_rate` and `max_grad_norm`; schedules are part of it.
     """
 
     settings_type = DQNSettings
@@ -44,8 +47,10 @@ class DQN(QAgent[DQNSettings]):
         seed: int = 0,
         preset: str | None = None,
         settings: DQNSettings | None = None,
+        transformation: optax.GradientTransformation | None = None,
         **changes: Unpack[QOptions],
     ) -> None:
+        self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **changes)
 
     def make_backup(self) -> Backup:
@@ -62,4 +67,5 @@ class DQN(QAgent[DQNSettings]):
             self.seed,
             acting=np.ones(1),
             loss_weights=np.ones(1),
+            optimiser=self.transformation,
         )

@@ -5,6 +5,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
+import optax
 
 from fhtd import checks
 from fhtd.deep.backup import closed_horizons
@@ -70,6 +71,8 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
         preset: name of the settings to begin with: `default`, or an environment's id where `fhtd
             presets` lists it.
         settings: all settings at once, in place of a preset; those given by name go before them.
+        transformation: any optimiser of optax, in place of the settings `optimiser`,
+            `learning_rate` and `max_grad_norm`; schedules are part of it.
     """
 
     settings_type = FHSACSettings
@@ -84,6 +87,7 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
         seed: int = 0,
         preset: str | None = None,
         settings: FHSACSettings | None = None,
+        transformation: optax.GradientTransformation | None = None,
         **changes: Unpack[FHSACOptions],
     ) -> None:
         given: dict[str, Any] = dict(changes)
@@ -93,6 +97,7 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
                 "weighting must have rewards of at least 0 for FHSAC, as the policy's entropy is "
                 f"weighed in the same way, got {weighting.rewards.min():g}"
             )
+        self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **given)
         if not self.acting_weights @ self.entropy_weights > 0:
             raise ValueError(

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+import optax
+
 from fhtd.deep.backup import Backup
 from fhtd.deep.presets import presets_of
 from fhtd.deep.settings import SoftOptions, SoftSettings
@@ -25,6 +27,8 @@ class SAC(SoftAgent[SACSettings]):
         preset: name of the settings to begin with: `default`, or an environment's id where `fhtd
             presets` lists it.
         settings: all settings at once, in place of a preset; those given by name go before them.
+        transformation: any optimiser of optax, in place of the settings `optimiser`,
+            `learning_rate` and `max_grad_norm`; schedules are part of it.
     """
 
     settings_type = SACSettings
@@ -37,8 +41,10 @@ class SAC(SoftAgent[SACSettings]):
         seed: int = 0,
         preset: str | None = None,
         settings: SACSettings | None = None,
+        transformation: optax.GradientTransformation | None = None,
         **changes: Unpack[SoftOptions],
     ) -> None:
+        self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **changes)
 
     def make_backup(self) -> Backup:
