@@ -355,6 +355,17 @@ def test_a_divergence_stops_or_is_noted():
     assert agent.frames == 60
 
 
+def test_an_optimiser_of_ones_own_is_given_again(tmp_path):
+    optax = pytest.importorskip("optax")
+    agent = FHSAC(Continuous(), transformation=optax.sgd(0.01), **SMALL)
+    agent.learn(25)
+    agent.save(tmp_path / "agent.npz")
+    with pytest.raises(ValueError, match="an optimiser of your own"):
+        FHSAC.load(tmp_path / "agent.npz", Continuous())
+    again = FHSAC.load(tmp_path / "agent.npz", Continuous(), transformation=optax.sgd(0.01))
+    assert again.updates == agent.updates
+
+
 def test_masks_are_for_lists_of_actions():
     agent = FHSAC(Continuous(), **SMALL)
     with pytest.raises(ValueError, match="action_mask must not be given"):
