@@ -139,6 +139,27 @@ MAZE_UNCLEAR: dict[str, list[Change]] = {
 }
 
 
+def acting(values: Mapping[str, float] | None = None, spread: float = 0.0) -> Arrays:
+    """Lengths by what is acted on, at its second step size; the others are worse."""
+    lengths = {"final-8": 120.0, "final-16": 100.0, "final-32": 105.0, "final-48": 110.0}
+    lengths |= {"agreement-48": 100.0} | dict(values or {})
+    sizes = np.array([40.0, 0.0, 10.0, 20.0, 30.0, 50.0, 60.0])[:, None]
+    return {
+        name: length + sizes + 0.1 * SPREAD + (spread * SPREAD if "agree" in name else 0)
+        for name, length in lengths.items()
+    }
+
+
+ACTING_FAILS: dict[str, list[Change]] = {
+    "better-than-the-longest": [becomes(acting, {"agreement-48": 115.0})],
+    "as-good-as-the-best": [becomes(acting, {"agreement-48": 101.0})],
+}
+ACTING_UNCLEAR: dict[str, list[Change]] = {
+    "better-than-the-longest": [becomes(acting, {"agreement-48": 109.0}, spread=5.0)],
+    "as-good-as-the-best": [becomes(acting, {"agreement-48": 101.0}, spread=5.0)],
+}
+
+
 def walk() -> Arrays:
     """Horizon h falls to its level within about 5 h steps; TD is above all of them.
 
@@ -661,6 +682,7 @@ HOLDING: dict[str, Callable[[], Arrays]] = {
     "complexity": complexity,
     "weightings": weightings,
     "convergence": convergence,
+    "acting": acting,
     "lunar-lander": lander,
     "lander-sweep": sweep,
     "lander-conventions": conventions,
@@ -678,6 +700,7 @@ FAILING = {
     "complexity": COMPLEXITY_FAILS,
     "weightings": WEIGHTINGS_FAILS,
     "convergence": CONVERGENCE_FAILS,
+    "acting": ACTING_FAILS,
     "lunar-lander": LANDER_FAILS,
     "lander-sweep": SWEEP_FAILS,
     "lander-conventions": CONVENTIONS_FAIL,
@@ -695,6 +718,7 @@ UNCLEAR = {
     "complexity": COMPLEXITY_UNCLEAR,
     "weightings": WEIGHTINGS_UNCLEAR,
     "convergence": CONVERGENCE_UNCLEAR,
+    "acting": ACTING_UNCLEAR,
     "lunar-lander": LANDER_UNCLEAR,
     "lander-sweep": SWEEP_UNCLEAR,
     "lander-conventions": CONVENTIONS_UNCLEAR,

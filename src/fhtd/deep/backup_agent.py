@@ -67,8 +67,8 @@ class BackupAgent(Agent[R]):
         return self.backup.horizons
 
     @property
-    def acting_weights(self) -> npt.NDArray[np.float64]:
-        """Weight of each output in the score that actions are chosen by."""
+    def acting_weights(self) -> npt.NDArray[np.float64] | None:
+        """Weight of each output in the score that actions are chosen by; None for agreement."""
         return np.ones(self.backup.size)
 
     def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
@@ -186,9 +186,10 @@ class HorizonAgent(BackupAgent[R]):
         return np.asarray(np.where(ahead < self.horizons[:, None], weights, 0.0))
 
     @property
-    def acting_weights(self) -> npt.NDArray[np.float64]:
-        """Weight of each horizon in the score that actions are chosen by."""
-        return acting_weights(self.settings.acting, self.backup.size)
+    def acting_weights(self) -> npt.NDArray[np.float64] | None:
+        """Weight of each horizon in the score that actions are chosen by; None for agreement."""
+        acting = self.settings.acting
+        return None if acting == "agreement" else acting_weights(acting, self.backup.size)
 
 
 def acting_weights(acting: Any, size: int) -> npt.NDArray[np.float64]:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd.deep.backup_agent import BackupAgent
+from fhtd.deep.q_learning import agreement
 from fhtd.deep.settings import QSettings
 
 Q = TypeVar("Q", bound=QSettings)
@@ -27,7 +28,21 @@ class QAgent(BackupAgent[Q]):
         """Both from one pass of the network."""
         allowed = self.actions.check_mask(mask)
         values = self.values(observation)
-        return values, int(np.where(allowed, values @ self.acting_weights, -np.inf).argmax())
+        return values, int(np.where(allowed, self.scores(values, allowed), -np.inf).argmax())
+
+    def scores(
+        self, values: npt.NDArray[Any], allowed: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.float64]:
+        """What actions are chosen by.
+
+        Args:
+            values: (actions, outputs), as `values` gives them.
+            allowed: which actions are permitted.
+        """
+        weights = self.acting_weights
+        if weights is None:
+            return np.asarray(agreement(values, allowed[:, None]))
+        return np.asarray(values @ weights)
 
     def explored(self, allowed: npt.NDArray[np.bool_]) -> int | None:
         """A random action with the final epsilon."""

@@ -50,7 +50,7 @@ def q_learning(
     actions: DiscreteActions,
     seed: int,
     *,
-    acting: npt.NDArray[np.float64],
+    acting: npt.NDArray[np.float64] | None,
     loss_weights: npt.NDArray[np.float64],
     unshared: bool = False,
     deepen_every: int | None = None,
@@ -64,7 +64,7 @@ def q_learning(
         observations: how observations come.
         actions: how many there are to choose from.
         seed: of the first weights.
-        acting: weight of each output in the score that actions are chosen by.
+        acting: weight of each output in the score that actions are chosen by; None for agreement.
         loss_weights: weight of each output in the loss.
         unshared: a network for each output.
         deepen_every: updates between moves of the window of horizons; None for never.
@@ -88,7 +88,8 @@ def q_learning(
         optimiser = settings.make_optimiser()
     normalises = settings.normalise
     cost = jnp.square if settings.loss == "squared" else optax.huber_loss
-    score, importance = jnp.asarray(acting, jnp.float32), jnp.asarray(loss_weights, jnp.float32)
+    score = None if acting is None else jnp.asarray(acting, jnp.float32)
+    importance = jnp.asarray(loss_weights, jnp.float32)
 
     def init() -> State:
         arrays = networks.split(network())[0]
@@ -177,10 +178,29 @@ def q_learning(
     def act(parameters: tuple[Any, ...], observed: Array, masks: Array, key: Array | None) -> Array:
         """The greedy action by the weighted outputs; `explore` adds what is random."""
         del key
-        scores = values(parameters, observed) @ score
+        found = values(parameters, observed)
+        scores = agreement(found, masks[:, :, None], jnp) if score is None else found @ score
         return jnp.where(masks, scores, _FORBIDDEN).argmax(axis=1)
 
     return Algorithm(init, update, act, values, epsilon_greedy(settings.epsilon, actions))
+
+
+def agreement(values: Any, permitted: Any, module: Any = np) -> Any:
+    """What all outputs agree on: each has its worst permitted action at 0 and its best at 1.
+
+    An output to which the actions are alike does not count, one to which they differ counts as much
+    as any other, however large its values are. Then the mean over outputs, which come last; actions
+    come before them. NumPy or JAX arrays.
+
+    Args:
+        values: Of each action and output.
+        permitted: Which actions may be chosen, with an axis for the outputs.
+        module: NumPy, or its twin in JAX.
+    """
+    lowest = module.where(permitted, values, -_FORBIDDEN).min(axis=-2, keepdims=True)
+    highest = module.where(permitted, values, _FORBIDDEN).max(axis=-2, keepdims=True)
+    spread = highest - lowest
+    return ((values - lowest) / module.where(spread > 0, spread, 1)).mean(axis=-1)
 
 
 def epsilon_greedy(

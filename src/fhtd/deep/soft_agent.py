@@ -26,6 +26,8 @@ class SoftAgent(BackupAgent[F]):
 
     def make_algorithm(self) -> Algorithm:
         """Soft actor-critic towards the backup's targets."""
+        acting = self.acting_weights
+        assert acting is not None, "a list of actions agrees, a policy does not"
         return soft_actor_critic(
             self.backup,
             self.settings,
@@ -33,7 +35,7 @@ class SoftAgent(BackupAgent[F]):
             self.actions,
             self.seed,
             entropy_weights=self.entropy_weights,
-            acting=self.acting_weights,
+            acting=acting,
             loss_weights=self.loss_weights,
             deepen_every=self.deepens_every,
             optimiser=self.transformation,

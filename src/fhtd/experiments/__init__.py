@@ -17,6 +17,7 @@ NAMES = (
     "complexity",
     "weightings",
     "convergence",
+    "acting",
     "lunar-lander",
     "lander-sweep",
     "lander-conventions",

@@ -29,8 +29,15 @@ class Config(comparison.Config):
         "MountainCar-v0",
     )
     """Ids of Gymnasium environments, LunarLander first."""
-    arms: tuple[str, ...] = ("dfhq", "dqn", "paper=dfhq,preset=paper", SB3, "sb3-contrib:qrdqn")
-    """The default agent, and what it is compared with."""
+    arms: tuple[str, ...] = (
+        "dfhq=dfhq,preset=tuned",
+        "dqn",
+        "paper=dfhq,preset=paper",
+        SB3,
+        "sb3-contrib:qrdqn",
+    )
+    """What `fhtd train` takes for each environment, and what it is compared with: agents of ours
+    with general settings, and peers with those that RL Baselines3 Zoo tuned for the environment."""
     runs: tuple[int, ...] = (10, 5, 5, 5)
     """Independent runs of each arm: one number, or one for each environment."""
     frames: tuple[int, ...] = (100_000, 50_000, 100_000, 120_000)

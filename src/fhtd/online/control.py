@@ -1,7 +1,7 @@
 """FHQ-learning, FHQ(lambda) and Q-learning: one set of weights per action, and acting on them."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,15 @@ from fhtd.weighting import Weighting
 
 
 class ControlLearner(Learner):
-    """Learns action values from transitions (S, A, R, S'), and acts on the final horizon.
+    """Learns action values from transitions (S, A, R, S'), and acts on them.
 
     `epsilon`, the probability of a uniformly random action, is a number or a schedule over the
     transitions learned so far.
     """
 
     epsilon: Rate
+    #: What to act on: `final`, the last horizon, or what all horizons agree on.
+    acting: str = "final"
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -79,7 +81,7 @@ class ControlLearner(Learner):
         """Refuse a next policy where the algorithm is defined for the greedy one only."""
 
     def act(self, observation: Any) -> int:
-        """An epsilon-greedy action for the final horizon; ties are broken at random.
+        """An epsilon-greedy action, for the final horizon mostly; ties are broken at random.
 
         Args:
             observation: What is seen of the present state.
@@ -99,9 +101,15 @@ class ControlLearner(Learner):
 
     def _greedy(self, observation: Any) -> npt.NDArray[np.intp]:
         self._check_real()
-        indices, values = self.features.active(observation)
-        final = self.weights[:, indices, -1] @ values
-        return np.flatnonzero(final == final.max())
+        if self.acting == "final":
+            indices, values = self.features.active(observation)
+            scores = self.weights[:, indices, -1] @ values
+        else:
+            found = self.values(observation)
+            lowest, highest = found.min(axis=0), found.max(axis=0)
+            alike = highest == lowest
+            scores = ((found - lowest) / np.where(alike, 1, highest - lowest)).mean(axis=1)
+        return np.flatnonzero(scores == scores.max())
 
     def predict(
         self,
@@ -173,6 +181,7 @@ class FHQ(ControlLearner, WindowLearner):
         seed: int | None = None,
         allow_divergence: bool = False,
         deepen_every: int | None = None,
+        acting: Literal["final", "agreement"] = "final",
     ) -> None:
         """Begin with the first weights.
 
@@ -187,9 +196,14 @@ class FHQ(ControlLearner, WindowLearner):
             seed: Seed of that noise and of exploration; None draws one.
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
             deepen_every: Updates after which the horizons move on, as `deepen` does; None: never.
+            acting: What to act on: the final horizon, or what all horizons agree on, each with its
+                own worst action at 0 and its best at 1.
         """
         self.n_actions = checks.integer("n_actions", n_actions, 1)
         self.epsilon = check_rate("epsilon", epsilon, 1)
+        if acting not in ("final", "agreement"):
+            raise ValueError(f"acting must be final or agreement, got {acting!r}")
+        self.acting = acting
         super().__init__(
             features,
             weighting,

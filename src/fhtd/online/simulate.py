@@ -297,6 +297,7 @@ class _Task:
             ratios=ratios,
             target=expected,
             acts_greedily=acts_greedily,
+            by_agreement=isinstance(learner, ControlLearner) and learner.acting == "agreement",
             epsilons=epsilons,
         )
 

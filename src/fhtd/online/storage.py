@@ -21,8 +21,10 @@ from fhtd.online.schedule import Rate, rate_from_json, rate_to_json
 from fhtd.weighting import Weighting
 
 _MOST_STEPS = 2**62
-#: The argument of learners whose horizons move on. Files of earlier versions do not have it.
+#: The argument of learners whose horizons move on.
 _MOVING = "deepen_every"
+#: Arguments that files without moves, of earlier versions, do not have.
+_LATER = {_MOVING, "acting"}
 
 
 def save(learner: Learner, path: str | PathLike[str]) -> None:
@@ -197,7 +199,7 @@ def _rebuilt(
     stored = dict(content["arguments"])
     known = set(arguments(kind)[1:])
     if "moves" not in content:
-        known.discard(_MOVING)
+        known -= _LATER
     if set(stored) != known:
         wrong = sorted(set(stored) ^ known)[0]
         raise ValueError(f"its arguments are not those of {kind.__name__}: {wrong!r}")

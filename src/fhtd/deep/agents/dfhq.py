@@ -33,8 +33,9 @@ class DFHQSettings(QSettings):
     """Give every horizon a network of its own, as the theory assumes."""
     loss_weights: tuple[float, ...] | None = None
     """Weight of each learned horizon in the loss (paper: equal)."""
-    acting: Literal["final", "mean"] | int | tuple[float, ...] = "final"
-    """What to act on: the final horizon, the mean of all or of the last k, or a weight for each."""
+    acting: Literal["final", "mean", "agreement"] | int | tuple[float, ...] = "final"
+    """What to act on: the final horizon, the mean of all or of the last k, a weight for each, or
+    what all agree on, each with its own worst action at 0 and its best at 1 (paper: final)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,9 +48,14 @@ class DFHQSettings(QSettings):
                     "deepen_every needs hidden layers that are shared: give deepen_every=None with "
                     "unshared"
                 )
+        if isinstance(self.acting, str) and self.acting not in ("final", "mean", "agreement"):
+            raise ValueError(
+                f"acting must be final, mean, agreement, a number or weights: {self.acting!r}"
+            )
         size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
         scaled_loss_weights(self.loss_weights, size)
-        acting_weights(self.acting, size)
+        if self.acting != "agreement":
+            acting_weights(self.acting, size)
 
 
 class DFHQOptions(QOptions, total=False):
@@ -60,7 +66,7 @@ class DFHQOptions(QOptions, total=False):
     deepen_every: int | None
     unshared: bool
     loss_weights: tuple[float, ...] | None
-    acting: Literal["final", "mean"] | int | tuple[float, ...]
+    acting: Literal["final", "mean", "agreement"] | int | tuple[float, ...]
 
 
 class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):

@@ -99,7 +99,8 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
             )
         self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **given)
-        if not self.acting_weights @ self.entropy_weights > 0:
+        acting = acting_weights(self.settings.acting, self.backup.size)
+        if not acting @ self.entropy_weights > 0:
             raise ValueError(
                 "acting must give weight to horizons whose first reward counts: the policy's "
                 "entropy is weighed in the same way, and must be worth something"

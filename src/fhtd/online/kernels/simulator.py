@@ -42,6 +42,8 @@ class World(NamedTuple):
     target: Array
     #: Act epsilon-greedily on the learner's last column instead of following `behaviour`.
     acts_greedily: bool
+    #: On what all columns agree on instead of the last.
+    by_agreement: bool
     epsilons: Array
 
 
@@ -181,13 +183,34 @@ def _record(weights: Array, total: Array, plan: Plan, record: Record, at: int, r
 
 
 @compiled
+def _agreement(weights: Array, world: World, s: int, action: int, n_actions: int) -> float:
+    """Mean over horizons of where an action lies between the worst, 0, and the best, 1."""
+    n_features = weights.shape[0] // n_actions
+    total = 0.0
+    for h in range(1, weights.shape[1]):
+        own, low, high = 0.0, np.inf, -np.inf
+        for other in range(n_actions):
+            value = read_column(weights, other * n_features, world.indices, world.values, s, h).real
+            low, high = min(low, value), max(high, value)
+            if other == action:
+                own = value
+        if high > low:
+            total += (own - low) / (high - low)
+    return total
+
+
+@compiled
 def _greedy_action(weights: Array, world: World, s: int, n_actions: int, random: Array) -> int:
-    """A best action of the last column, ties broken uniformly."""
+    """A best action of the last column, or of all that agree; ties broken uniformly."""
     last = weights.shape[1] - 1
     n_features = weights.shape[0] // n_actions
     best, ties, chosen = -np.inf, 1, 0
     for action in range(n_actions):
-        value = read_column(weights, action * n_features, world.indices, world.values, s, last).real
+        if world.by_agreement:
+            value = _agreement(weights, world, s, action, n_actions)
+        else:
+            offset = action * n_features
+            value = read_column(weights, offset, world.indices, world.values, s, last).real
         if value > best:
             best, ties, chosen = value, 1, action
         elif value == best:
