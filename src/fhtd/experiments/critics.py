@@ -118,15 +118,15 @@ def _values_lost(data: Arrays) -> Claim:
     errors = [data[f"{comparison.key(PENDULUM, arm)}.error"] for arm in ("sac", "sac-target")]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log10(errors[0]) - np.log10(errors[1])
-    gap = Interval.of(ratios)
+    gap, known = Interval.of(ratios), bool(np.isfinite(ratios).all())
     return Claim(
         "sac-loses-control",
         "In Pendulum, without target networks SAC loses control of its values.",
         "the critics' mean squared error over the last 10,000 frames against that with target "
         "networks, as the logarithm to base 10 of their ratio, paired over seeds; holds if its 95% "
         "interval lies above 1, a factor of ten, fails if below",
-        f"{gap}, {len(ratios)} runs",
-        above(gap, 1.0) if np.isfinite(ratios).all() else Verdict.INCONCLUSIVE,
+        str(gap) if known else f"not known of all {len(ratios)} runs",
+        above(gap, 1.0) if known else Verdict.INCONCLUSIVE,
     )
 
 
@@ -160,8 +160,9 @@ def _within_reach(data: Arrays) -> Claim:
         low, high = reach(horizon)
         targets = data[f"{comparison.key(PENDULUM, arm)}.target"]
         found.append(np.isnan(targets) | ((targets >= low) & (targets <= high)))
+        seen = f"from {targets.min():.4g} to {targets.max():.4g}"
         told.append(
-            f"{arm} from {targets.min():.4g} to {targets.max():.4g} of {low:.4g} to {high:.3g}"
+            f"{arm} {'not known' if np.isnan(targets).any() else seen} of {low:.4g} to {high:.3g}"
         )
     known = all(np.isfinite(data[f"{comparison.key(PENDULUM, arm)}.target"]).all() for arm in FIXED)
     verdict = truth_of(bool(np.all(found)))
