@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-browser test-cluster check bench bench-deep format clean
+.PHONY: demo test test-browser test-cluster check docs bench bench-deep format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -34,6 +34,11 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/python -m sphinx -b html -d docs/_build/doctrees -j auto -W --keep-going -q docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/paper.py
@@ -56,4 +61,4 @@ demo: $(INSTALLED)
 	$(BIN)/fhtd explore slippery-maze --out runs/explore-slippery-maze.html
 
 clean:
-	rm -rf $(VENV) .numba_cache .jax_cache
+	rm -rf $(VENV) .numba_cache .jax_cache docs/_build docs/_generated

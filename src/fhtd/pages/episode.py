@@ -107,11 +107,22 @@ def watch(
 ) -> str:
     """The page of one episode of `agent`, as text of an HTML file.
 
-    environment: made with render_mode="rgb_array". steps: where an episode without end is cut off.
-    predictors: `DFHTD`s, whose signals are shown
-    in the same way. every: keep one picture in so many (numbers are kept for every step). width,
-    quality: of the pictures, at most; they are made smaller where the page would have more than
-    `largest` bytes, and the page says so.
+    Pictures are made smaller where the page would be larger than `largest`, and the page says so.
+
+    Args:
+        agent: A deep agent.
+        environment: Where to act, made with render_mode="rgb_array".
+        predictors: `DFHTD`s, whose signals are shown in the same way.
+        epsilon: Probability of a random action.
+        seed: Seed of the episode.
+        steps: Where an episode without end is cut off.
+        every: Keep one picture in so many; numbers are kept for every step.
+        width: Width of the pictures in pixels, at most.
+        quality: Their JPEG quality, at most.
+        largest: Bytes that the page may have.
+
+    Returns:
+        The text of one HTML file, which needs no server and no network.
     """
     every, most = checks.integer("every", every, 1), checks.integer("steps", steps, 1)
     film = Film(checks.integer("width", width, 16), checks.integer("quality", quality, 1, 100))

@@ -62,12 +62,21 @@ def explore(
 ) -> str:
     """The page for any finite MDP, as text of an HTML file.
 
-    horizon: the final one, H; default: the learner's, or 48.
-    policy: (states, actions) probabilities to evaluate; None for the best that can be done.
-    learner: a fixed-horizon learner of this MDP's states; None learns a table from `steps`
-        uniformly random steps (0 for no learned side). A learner of state values, or an
-        `FHQ` learned towards a policy, needs the `policy` that it evaluates.
-    map_labels: titles on the map: row, column of the five squares below, and text.
+    Args:
+        mdp: The MDP.
+        horizon: The final one, H; default: the learner's, or 48.
+        policy: (states, actions) probabilities to evaluate; None for the best that can be done.
+        policy_name: What the page calls that policy.
+        learner: A fixed-horizon learner of this MDP's states; None learns a table from `steps`
+            uniformly random steps. A learner of state values, or an `FHQ` learned towards a
+            policy, needs the `policy` that it evaluates.
+        steps: Random steps to learn that table from; 0 for no learned side.
+        seed: Seed of those steps.
+        state_names: What to call the states; their numbers otherwise.
+        map_labels: Titles on the map: row, column of the five squares below, and text.
+
+    Returns:
+        The text of one HTML file, which needs no server and no network.
     """
     if not isinstance(mdp, FiniteMDP):
         raise TypeError(f"mdp must be a FiniteMDP, got {type(mdp).__name__}")
