@@ -163,6 +163,23 @@ def as_plain_text(
             lines[i] = re.sub(r"(?<=\w`)(?=\w)", r"\\ ", "".join(parts))
 
 
+def short_types(app: Sphinx, domain: str, kind: str, content: Any) -> None:
+    """What NumPy writes out in full is called by its name."""
+    for types in app.env.current_document.autodoc_annotations.values():
+        for name, text in types.items():
+            like = re.sub(r"[\w.~]*_Buffer \|.*?\[complex \| bytes \| str\]", "ArrayLike", text)
+            types[name] = re.sub(
+                r"[\w.~]*ndarray\[[\w.~]*tuple\[[\w.~]*Any, \.\.\.\], [\w.~]*dtype\[([\w.~]+)\]\]",
+                r"NDArray[\1]",
+                like,
+            )
+
+
+def skipped(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: Any) -> bool:
+    """What belongs to the machinery has no place in the reference."""
+    return skip or name in ("state_type", "rates", "settings_type", "takes", "presets")
+
+
 def site_links(app: Sphinx, docname: str, source: list[str]) -> None:
     """What is a file on GitHub is a page here."""
     source[0] = source[0].replace("](../DEPARTURES.md)", "](departures.md)")
@@ -181,6 +198,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     )
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
+    app.connect("object-description-transform", short_types, priority=400)
+    app.connect("autodoc-skip-member", skipped)
     app.connect("builder-inited", generate)
     app.connect("source-read", site_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -35,6 +35,14 @@ def run(*command: object) -> None:
     subprocess.run([str(word) for word in command], check=True, cwd=tempfile.gettempdir())
 
 
+def works(python: str) -> bool:
+    """Whether there is such a Python; a shim without one behind it is none."""
+    found = shutil.which(python)
+    if found is None:
+        return False
+    return subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0
+
+
 def try_out(python: str, archive: Path, extra: str) -> None:
     """One archive with one extra in an environment of its own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +65,7 @@ def main() -> None:
     parser.add_argument("--extras", nargs="+", choices=extras, default=extras)
     parser.add_argument("--python", nargs="+", help="default: 3.11, 3.12 and 3.13 where they are")
     given = parser.parse_args()
-    there = [name for minor in (11, 12, 13) if (name := shutil.which(f"python3.{minor}"))]
+    there = [name for minor in (11, 12, 13) if works(name := f"python3.{minor}")]
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         run(sys.executable, "-m", "venv", folder)

@@ -1,6 +1,7 @@
 """The scripts in `examples/`, as a user runs them."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -87,3 +88,32 @@ def test_it_learns():
     agent = ActorCritic("CartPole-v1", seed=0, hidden=(64, 64), learning_rate=3e-3)
     agent.learn(25_000)
     assert agent.evaluate(10).mean() > 50
+
+
+#: What each script is given to be short, and what it must have said.
+SCRIPTS = {
+    "predict": (20_000, r"learned \[0\.   0\.   0\.\d+"),
+    "maze": (20_000, r"steps to the exit: \d\d\.\d, and \d\d\.\d at best\nopen maze.html"),
+    "train_and_watch": (600, r"after 600 frames: mean return \d+\nopen episode.html"),
+    "question": (300, r"speed  1\.0: .* within 20 steps"),
+    "weighting": (5_000, r"after 5,000 steps: root-mean-square error \d"),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_run(name, tmp_path):
+    length, said = SCRIPTS[name]
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py", str(length)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(said, done.stdout), done.stdout
+
+
+def test_every_script_is_run():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SCRIPTS, "actor_critic"}

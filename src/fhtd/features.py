@@ -245,7 +245,16 @@ def _tile_count(tiles: npt.NDArray[Any], n_tilings: int) -> int:
 
 
 class Features:
-    """The ways to turn observations into features, by name."""
+    """The ways to turn observations into features, by name.
+
+    >>> from fhtd import Features
+    >>> Features.tabular(5).size
+    5
+    >>> tiles = Features.tile_coded([0.0, -1.0], [1.0, 1.0], tiles=4, n_tilings=8)
+    >>> indices, values = tiles.active([0.3, 0.2])
+    >>> len(indices), values.tolist()
+    (8, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    """
 
     @staticmethod
     def tabular(n_states: int) -> StateFeatures:

@@ -142,6 +142,12 @@ class FiniteMDP:
             name: What to call it.
             action_names: One for each action; their numbers where none are given.
             positions: Row and column of each state for drawing, or None where there is no map.
+
+        >>> from fhtd import FiniteMDP, Weighting, oracle
+        >>> table = {0: {0: [(0.5, 0, 0.0, False), (0.5, 0, 1.0, True)]}}
+        >>> coin = FiniteMDP.from_table(table, start=[1.0], name="coin")
+        >>> oracle.state_values(coin, [[1.0]], Weighting.exponential(3)).tolist()
+        [[0.5, 0.75, 0.875]]
         """
         n_states = len(table)
         if sorted(table) != list(range(n_states)) or not n_states:

@@ -41,6 +41,10 @@ def greedy(action_values: npt.ArrayLike, epsilon: float = 0.0) -> Policy:
     Args:
         action_values: (states, actions).
         epsilon: The probability that is spread over all actions instead.
+
+    >>> from fhtd import policy
+    >>> policy.greedy([[1.0, 2.0], [3.0, 3.0]], epsilon=0.2).round(2).tolist()
+    [[0.1, 0.9], [0.5, 0.5]]
     """
     q = checks.array("action_values", action_values, (None, None))
     epsilon = checks.real("epsilon", epsilon, 0, 1)

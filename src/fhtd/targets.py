@@ -35,6 +35,12 @@ def one_step(
         rewards: R_{t+1} of every step, time first.
         next_values: V^h(S_{t+1}) of every step, the horizon last.
         terminated: Where S_{t+1} is terminal and worth 0; nowhere by default.
+
+    >>> import numpy as np
+    >>> from fhtd import Weighting, targets
+    >>> rewards, next_values = np.array([1.0, 2.0]), np.full((2, 3), 10.0)
+    >>> targets.one_step(Weighting.exponential(3), rewards, next_values).tolist()
+    [[1.0, 11.0, 11.0], [2.0, 12.0, 12.0]]
     """
     xp, rewards, values, continues, _ = _prepare(weighting, rewards, next_values, terminated, None)
     return _back_up(xp, weighting, rewards, continues, values)

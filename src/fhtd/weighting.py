@@ -32,7 +32,19 @@ def single_rewards(coefficients: npt.NDArray[Any], values: npt.NDArray[Any]) -> 
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """The pair (c, d), h = 1..H. Build one by name, or from any two arrays of equal length."""
+    """The pair (c, d), h = 1..H. Build one by name, or from any two arrays of equal length.
+
+    G^h = c_h R + d_h V^(h-1)(S'), with V^0 = 0.
+
+    >>> from fhtd import Weighting
+    >>> Weighting.exponential(3, discount=0.5).coefficients().tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.5, 0.0], [1.0, 0.5, 0.25]]
+    >>> Weighting.average(4).coefficients()[-1].tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    >>> forecast = Weighting(rewards=[1, 0, 0], bootstraps=[1, 1, 1])
+    >>> forecast.coefficients()[-1].tolist()  # only the third reward from now
+    [0.0, 0.0, 1.0]
+    """
 
     #: c_h, the factor of the sampled reward, for h = 1..H.
     rewards: npt.NDArray[Any]

@@ -261,7 +261,21 @@ def _plain(action: Any) -> Any:
 
 
 class FHQ(ControlLearner, WindowLearner):
-    """Fixed-horizon Q-learning: every horizon greedy for itself (Algorithm 2)."""
+    """Fixed-horizon Q-learning: every horizon greedy for itself (Algorithm 2).
+
+    Q^h(S, A) <- Q^h(S, A) + alpha [c_h R + d_h max over a of Q^(h-1)(S', a) - Q^h(S, A)], Q^0 = 0.
+
+    >>> from fhtd import FHQ, Features, Weighting
+    >>> agent = FHQ(Features.tabular(2), n_actions=2, weighting=Weighting.exponential(2), seed=0)
+    >>> for _ in range(200):
+    ...     agent.update(0, 0, 1.0, 0)  # stay, for 1
+    ...     agent.update(0, 1, 0.0, 1)  # or go where
+    ...     agent.update(1, 0, 5.0, 0, terminated=True)  # 5 can be had
+    >>> agent.values(0).round(2).tolist()  # one step: stay; two steps: go
+    [[1.0, 2.0], [0.0, 5.0]]
+    >>> agent.predict(0)[0]
+    1
+    """
 
     state_type: ClassVar[Callable[..., Any]] = OneStepControl
 
@@ -321,7 +335,15 @@ class FHQ(ControlLearner, WindowLearner):
 
 
 class FHQLambda(FHQ):
-    """FHQ(lambda): traces that end where an action was not greedy for its horizon (Algorithm 5)."""
+    """FHQ(lambda): traces that end where an action was not greedy for its horizon (Algorithm 5).
+
+    >>> from fhtd import FHQLambda, Features, Weighting
+    >>> agent = FHQLambda(Features.tabular(1), 2, Weighting.exponential(3), lambda_=0.5, seed=0)
+    >>> for _ in range(200):
+    ...     agent.update(0, 0, 1.0, 0)
+    >>> agent.values(0)[0].round(2).tolist()
+    [1.0, 2.0, 3.0]
+    """
 
     state_type = ControlTraces
 

@@ -44,7 +44,20 @@ class PredictionLearner(Learner):
 
 
 class FHTD(PredictionLearner, WindowLearner):
-    """One-step FHTD: H values, each bootstrapping from the one before (Algorithm 1)."""
+    """One-step FHTD: H values, each bootstrapping from the one before (Algorithm 1).
+
+    V^h(S) <- V^h(S) + alpha rho [c_h R + d_h V^(h-1)(S') - V^h(S)], with V^0 = 0.
+
+    >>> from fhtd import FHTD, Features, Weighting
+    >>> learner = FHTD(Features.tabular(3), Weighting.exponential(3), step_size=0.5)
+    >>> for _ in range(30):
+    ...     learner.update(0, 1.0, 1)
+    ...     learner.update(1, 2.0, 2, terminated=True)
+    >>> learner.values(0).round(3).tolist()
+    [1.0, 3.0, 3.0]
+    >>> learner.rewards(0).round(3).tolist()
+    [1.0, 2.0, 0.0]
+    """
 
     state_type = OneStep
 
@@ -56,7 +69,19 @@ class FHTD(PredictionLearner, WindowLearner):
 
 
 class NStepFHTD(PredictionLearner, WindowLearner):
-    """n-step FHTD: only every n-th horizon is learned, from n rewards each (Algorithm 3)."""
+    """n-step FHTD: only every n-th horizon is learned, from n rewards each (Algorithm 3).
+
+    V^h(S_t) moves towards c_h R_{t+1} + ... + the n-th reward, and then V^(h-n)(S_{t+n}).
+
+    >>> from fhtd import Features, NStepFHTD, Weighting
+    >>> learner = NStepFHTD(Features.tabular(1), Weighting.exponential(6), n=2, step_size=0.5)
+    >>> for _ in range(60):
+    ...     learner.update(0, 1.0, 0)
+    >>> learner.horizons.tolist()
+    [2.0, 4.0, 6.0]
+    >>> learner.values(0).round(3).tolist()
+    [2.0, 4.0, 6.0]
+    """
 
     state_type = NStep
     _free_slots = 1
@@ -139,7 +164,18 @@ class NStepFHTD(PredictionLearner, WindowLearner):
 
 
 class FHTDLambda(PredictionLearner, FixedHorizonLearner):
-    """FHTD(lambda): smooth from one-step (0) to Monte Carlo (1), O(H^2) per step (Algorithm 4)."""
+    """FHTD(lambda): smooth from one-step (0) to Monte Carlo (1), O(H^2) per step (Algorithm 4).
+
+    The target of horizon h is R + gamma [(1 - lambda) V^(h-1)(S') + lambda G^(h-1)], where G^(h-1)
+    is the same target of the next state, and of horizon 0 it is 0.
+
+    >>> from fhtd import Features, FHTDLambda, Weighting
+    >>> learner = FHTDLambda(Features.tabular(1), Weighting.exponential(3), 0.5, step_size=0.5)
+    >>> for _ in range(60):
+    ...     learner.update(0, 1.0, 0)
+    >>> learner.values(0).round(3).tolist()
+    [1.0, 2.0, 3.0]
+    """
 
     state_type = Traces
 
@@ -194,7 +230,17 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
 
 
 class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
-    """Fixed-horizon Monte Carlo for every horizon, O(H) per step; it never bootstraps."""
+    """Fixed-horizon Monte Carlo for every horizon, O(H) per step; it never bootstraps.
+
+    V^h(S_t) moves towards the weighted sum of the next h rewards, once they have come.
+
+    >>> from fhtd import Features, FixedHorizonMC, Weighting
+    >>> learner = FixedHorizonMC(Features.tabular(1), Weighting.exponential(3), step_size=0.5)
+    >>> for _ in range(60):
+    ...     learner.update(0, 2.0, 0)
+    >>> learner.values(0).round(3).tolist()
+    [2.0, 4.0, 6.0]
+    """
 
     state_type = MonteCarlo
 

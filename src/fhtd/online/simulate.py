@@ -114,6 +114,21 @@ def simulate(
         seed: Seed of all runs.
         threads: How many threads to use, by default one for each core; results are the same.
         progress: Called with the number of runs finished each time some are.
+
+    Returns:
+        What was recorded, with means and standard errors over runs.
+
+    >>> from fhtd import FHTD, Weighting, oracle, problems, simulate
+    >>> walk, weighting = problems.random_walk(), Weighting.exponential(10)
+    >>> exact = oracle.state_values(walk.mdp, walk.target, weighting)
+    >>> learner = FHTD(walk.features, weighting, step_size=0.05)
+    >>> options = {"steps": 5_000, "runs": 8, "record_at": [100, 5_000], "truth": exact}
+    >>> found = simulate(learner, walk.mdp, behaviour=walk.behaviour, **options)
+    >>> found
+    Simulation(8 runs, 2 records to 5,000 steps: errors)
+    >>> early, late = found.errors.mean[:, -1]
+    >>> bool(late < early / 2)
+    True
     """
     task = _Task(learner, mdp, runs, seed)
     plan = task.plan(steps, episodes, time_limit, truth, state_weights, record_at, record_weights)

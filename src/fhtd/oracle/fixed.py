@@ -58,6 +58,15 @@ def state_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) ->
         mdp: The MDP; it is outcomes that end episodes, so no state is worth 0 for being an end.
         policy: (states, actions) probabilities.
         weighting: The pair (c, d).
+
+    Returns:
+        The exact value of every state and horizon.
+
+    >>> from fhtd import Weighting, oracle, problems
+    >>> walk = problems.random_walk()
+    >>> values = oracle.state_values(walk.mdp, walk.target, Weighting.exponential(5))
+    >>> values[17].tolist()  # three steps from the right end
+    [0.0, 0.0, 0.125, 0.125, 0.21875]
     """
     r, transitions = model.expected_reward(mdp, policy), model.transition_matrix(mdp, policy)
     c, d = weighting.rewards, weighting.bootstraps

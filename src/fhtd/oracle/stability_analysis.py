@@ -105,6 +105,15 @@ def stability(
         distribution: The probability of sampling each state. None samples from the policy's own
             stationary distribution: on-policy learning.
         discount: The discount of TD, gamma.
+
+    Returns:
+        Both matrices, their eigenvalues and the verdicts.
+
+    >>> from fhtd import oracle, problems
+    >>> baird = problems.baird()
+    >>> visited = oracle.stationary_distribution(baird.mdp, baird.behaviour)
+    >>> oracle.stability(baird.mdp, baird.features, baird.target, visited, baird.discount)
+    Stability(TD: unstable, FHTD: stable)
     """
     phi = feature_matrix(mdp, features)
     discount = checks.real("discount", discount)

@@ -1,0 +1,81 @@
+"""The reference has every public name, its examples are right, and the site's snippets run."""
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import fhtd
+
+DOCS = Path(__file__).parent.parent / "docs"
+#: What `automodule` and its like say in the reference.
+LISTED = {
+    name
+    for page in (DOCS / "reference").glob("*.rst")
+    for name in re.findall(r"^\.\. auto\w+:: (\S+)", page.read_text(), re.MULTILINE)
+}
+#: Modules whose names have a page, and those that define the classes of `fhtd` itself.
+MODULES = (
+    "boards",
+    "callbacks",
+    "deep",
+    "envs",
+    "oracle",
+    "pages",
+    "policy",
+    "problems",
+    "targets",
+    "worlds",
+)
+WITH_EXAMPLES = (
+    "fhtd.features",
+    "fhtd.mdp",
+    "fhtd.online.control",
+    "fhtd.online.prediction",
+    "fhtd.online.simulate",
+    "fhtd.oracle.fixed",
+    "fhtd.oracle.stability_analysis",
+    "fhtd.policy",
+    "fhtd.targets",
+    "fhtd.weighting",
+)
+
+
+def public():
+    """Names of the package and of its public modules."""
+    for name in fhtd.__all__:
+        if name not in MODULES:
+            yield f"fhtd.{name}"
+    for module in (importlib.import_module(f"fhtd.{name}") for name in MODULES):
+        home = module.__name__
+        for name in getattr(module, "__all__", None) or vars(module):
+            origin = getattr(getattr(module, name), "__module__", "")
+            if not name.startswith("_") and (hasattr(module, "__all__") or origin == home):
+                yield f"{home}.{name}"
+
+
+@pytest.mark.parametrize("name", sorted(public()))
+def test_the_reference_has_every_public_name(name):
+    assert name in LISTED
+
+
+def test_every_page_of_the_reference_is_reached():
+    index = (DOCS / "reference" / "index.md").read_text()
+    assert {page.stem for page in (DOCS / "reference").glob("*.rst")} <= set(index.split())
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_in_docstrings_are_right(name):
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert found.attempted
+    assert not found.failed
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "algorithms").glob("*.md")), ids=lambda p: p.stem)
+def test_usage_of_each_algorithm_runs(page, capsys):
+    """Pages of algorithms are not run when the site is built."""
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(code, page.name, "exec"), {})
+        assert capsys.readouterr().out
