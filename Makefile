@@ -42,6 +42,7 @@ bench-deep: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[peers]"
 	$(BIN)/python benchmarks/deep.py
+	$(BIN)/python benchmarks/continuous.py
 	$(BIN)/python benchmarks/roofline.py
 	$(BIN)/python benchmarks/executor.py
 	$(BIN)/python benchmarks/solve.py

@@ -15,7 +15,10 @@ import time
 from pathlib import Path
 
 FILES = ("agent.npz", "episodes.csv", "progress.csv")
-SETTINGS = {"horizon": 8, "hidden": (16,), "learning_starts": 50, "epsilon_frames": 500}
+SETTINGS = {"horizon": 8, "hidden": (16,), "learning_starts": 50}
+#: Environment, algorithm and what else there is to set: for discrete actions, and for continuous.
+DISCRETE = ("CartPole-v1", "dfhq", {"epsilon_frames": 500})
+CONTINUOUS = ("Pendulum-v1", "fhsac", {"max_episode_frames": 60, "batch_size": 32})
 #: What a checkpoint has to hold beside.
 CASES = {
     "one environment": {},
@@ -24,6 +27,8 @@ CASES = {
     "n-step, two environments": {"n_step": 2, "n_envs": 2},
     "target network, double": {"target_update_interval": 50, "double": True},
     "window": {"deepen_every": 100, "layer_norm": True, "normalise": True},
+    "continuous": {"deepen_every": 100, "layer_norm": True},
+    "continuous, n-step, two environments": {"n_step": 2, "n_envs": 2, "tau": 0.01},
 }
 CHECKPOINT_EVERY, LOG_EVERY = 200, 5
 
@@ -37,12 +42,13 @@ def live(folder: Path, frames: int, case: str) -> None:
     if (folder / "run.json").exists():
         run = training.resume(folder)
     else:
+        environment, algorithm, others = CONTINUOUS if "continuous" in case else DISCRETE
         request = training.Request(
-            "CartPole-v1",
-            "dfhq",
+            environment,
+            algorithm,
             frames,
             3,
-            SETTINGS | CASES[case],
+            SETTINGS | others | CASES[case],
             {},
             CHECKPOINT_EVERY,
             LOG_EVERY,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fhtd.experiments import critics as soft
 from fhtd.experiments import deepening as windows
 from fhtd.experiments import find
 from fhtd.experiments.complexity import backups
@@ -619,6 +620,59 @@ PEERS_UNCLEAR: dict[str, list[Change]] = {
 }
 
 
+#: Mean returns of an arm that has learned nothing, something, and the best, in each environment.
+SOFT_WORLDS = {"Pendulum-v1": (-1150.0, -200.0), "LunarLanderContinuous-v3": (0.0, 150.0)}
+
+
+def critics() -> Arrays:
+    """The window a little above the others; SAC without target networks learns nothing."""
+    data: Arrays = {}
+    little = SPREAD[:, None] * np.ones(100)
+    for world, (poor, good) in SOFT_WORLDS.items():
+        data[f"{world}.frame"] = np.arange(200, 20_200, 200)
+        for arm in soft.ARMS:
+            middle = good - 0.1 * (good - poor)
+            level = {"window": good, "sac": poor}.get(arm, middle)
+            data[f"{world}.{arm}.curves"] = level + little
+            data[f"{world}.{arm}.target"] = np.full(RUNS, -50.0)
+            data[f"{world}.{arm}.error"] = np.full(RUNS, 1000.0 if arm == "sac" else 1.0)
+    return data
+
+
+def of_critics(arm: str, world: str = "Pendulum-v1", part: str = "curves") -> str:
+    return f"{world}.{arm}.{part}"
+
+
+CRITICS_FAIL: dict[str, list[Change]] = {
+    "sac-loses-control": [put(of_critics("sac", part="error"), 5.0)],
+    "sac-does-not-learn": [put(of_critics("sac"), -300.0)],
+    "fhsac-learns": [put(of_critics(arm), -500.0) for arm in ("window", "H16", "H32")],
+    "values-within-reach": [
+        put(of_critics("H32", part="target"), -460.0, 3),
+        put(of_critics("H16", part="target"), 30.0, 1),
+    ],
+    "window-not-below": [
+        put(of_critics("window", world), soft_level, ...)
+        for world, soft_level in (("Pendulum-v1", -700.0), ("LunarLanderContinuous-v3", 50.0))
+    ],
+    "window-above": [
+        both(*[put(of_critics("window", w), poor) for w, (poor, _) in SOFT_WORLDS.items()])
+    ],
+}
+CRITICS_UNCLEAR: dict[str, list[Change]] = {
+    "sac-loses-control": [
+        put(of_critics("sac", part="error"), 10.0 ** (1 + SPREAD)),
+        put(of_critics("sac-target", part="error"), np.nan, 2),
+    ],
+    "sac-does-not-learn": [put(of_critics("sac"), -900 + 200 * SPREAD[:, None])],
+    "fhsac-learns": [put(of_critics("H16"), -300 + 200 * SPREAD[:, None])],
+    "values-within-reach": [put(of_critics("H16", part="target"), np.nan, 0)],
+    "window-not-below": [shift(of_critics("sac-target"), 0.15 * 950 + 300 * SPREAD[:, None])],
+    "window-above": [
+        both(*[shift(of_critics("window", w), 4 * FORTH_AND_BACK) for w in SOFT_WORLDS]),
+    ],
+}
+
 HOLDING: dict[str, Callable[[], Arrays]] = {
     "baird": baird,
     "slippery-maze": maze,
@@ -635,6 +689,7 @@ HOLDING: dict[str, Callable[[], Arrays]] = {
     "deep-values": deep_values,
     "deepening": deepening,
     "peers": peers,
+    "critics": critics,
 }
 FAILING = {
     "baird": BAIRD_FAILS,
@@ -652,6 +707,7 @@ FAILING = {
     "deep-values": VALUES_FAIL,
     "deepening": DEEPENING_FAILS,
     "peers": PEERS_FAIL,
+    "critics": CRITICS_FAIL,
 }
 UNCLEAR = {
     "baird": BAIRD_UNCLEAR,
@@ -669,6 +725,7 @@ UNCLEAR = {
     "deep-values": VALUES_UNCLEAR,
     "deepening": DEEPENING_UNCLEAR,
     "peers": PEERS_UNCLEAR,
+    "critics": CRITICS_UNCLEAR,
 }
 #: Claims that are exact.
 DECIDED = {

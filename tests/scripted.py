@@ -43,6 +43,32 @@ class Scripted(gymnasium.Env):
         return observation, reward, done and self.terminates, done and not self.terminates, info
 
 
+class Continuous(gymnasium.Env):
+    """Actions of bounded numbers; the reward is highest at 0.5, in the middle of no bounds."""
+
+    def __init__(self, size=1, n_seen=1, length=10, low=-1.0, high=2.0, shape=None):
+        self.length = length
+        self.observation_space = spaces.Box(-1, 1, (n_seen,), np.float32)
+        self.action_space = spaces.Box(low, high, (size,) if shape is None else shape, np.float32)
+        #: Every action that came, as it came.
+        self.received = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return self._see(), {}
+
+    def _see(self):
+        return self.np_random.uniform(-1, 1, self.observation_space.shape).astype(np.float32)
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        self.received.append(np.array(action))
+        self.t += 1
+        reward = -float(np.mean((np.asarray(action) - 0.5) ** 2))
+        return self._see(), reward, False, self.t >= self.length, {}
+
+
 def with_values(agent, values, target=None):
     """Give an agent without hidden layers these (actions, horizons) values in `Scripted`.
 

@@ -358,7 +358,7 @@ def test_broken_environments_are_named(env, message):
     [
         (lambda: DFHQ("Pendulum-v1", preset="paper"), "discrete actions"),
         (lambda: DFHQ("CartPole-v1", preset="paper", horizon=0), "horizon must be"),
-        (lambda: DFHQ("CartPole-v1", preset="paper", optimiser="sgd"), "optimiser must be one of"),
+        (lambda: DFHQ("CartPole-v1", preset="paper", optimiser="sgdd"), "optimiser must be one of"),
         (lambda: DFHQ("CartPole-v1", preset="paper", acting=(1.0,)), "acting must have shape"),
         (
             lambda: DFHQ("CartPole-v1", preset="paper", loss_weights=(1.0,)),

@@ -83,7 +83,15 @@ def test_a_divergence_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     [
         ("train", "name an environment"),
         ("train Nonsense-v0", "environment 'Nonsense-v0' cannot be made"),
-        ("train Pendulum-v1", "environment must have discrete actions"),
+        (
+            "train Pendulum-v1 --algorithm dfhq",
+            "environment must have discrete actions, got Box(-2.0, 2.0, (1,), float32), for DFHQ: "
+            "use FHSAC or SAC",
+        ),
+        (
+            "train CartPole-v1 --algorithm fhsac",
+            "environment must have continuous actions, got Discrete(2), for FHSAC: use DFHQ or DQN",
+        ),
         ("train CartPole-v1 --horizon 0", "horizon must be from 1"),
         ("train CartPole-v1 --horizn 3", "did you mean --horizon"),
         ("train CartPole-v1 --algorithm dqn --horizon 3", "Unrecognized options: --horizon"),

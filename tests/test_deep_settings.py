@@ -8,13 +8,32 @@ import pytest
 
 pytest.importorskip("equinox")
 
-from fhtd.deep import DFHQ, DFHTD, DQN, DFHQSettings, DFHTDSettings, DQNSettings, Settings
+from fhtd.deep import (
+    DFHQ,
+    DFHTD,
+    DQN,
+    FHSAC,
+    SAC,
+    DFHQSettings,
+    DFHTDSettings,
+    DQNSettings,
+    FHSACSettings,
+    SACSettings,
+    Settings,
+)
 from fhtd.deep.agents.dfhq import DFHQOptions
 from fhtd.deep.agents.dfhtd import DFHTDOptions
+from fhtd.deep.agents.fhsac import FHSACOptions
 from fhtd.deep.describing import sentences
-from fhtd.deep.settings import QOptions, from_json, to_json
+from fhtd.deep.settings import QOptions, SoftOptions, from_json, to_json
 
-PAIRS = [(DFHQSettings, DFHQOptions), (DQNSettings, QOptions), (DFHTDSettings, DFHTDOptions)]
+PAIRS = [
+    (DFHQSettings, DFHQOptions),
+    (DQNSettings, QOptions),
+    (DFHTDSettings, DFHTDOptions),
+    (FHSACSettings, FHSACOptions),
+    (SACSettings, SoftOptions),
+]
 
 
 @pytest.mark.parametrize(("settings", "options"), PAIRS)
@@ -22,13 +41,13 @@ def test_what_editors_are_told_is_what_there_is(settings, options):
     assert get_type_hints(options) == get_type_hints(settings)
 
 
-@pytest.mark.parametrize("settings", [DFHQSettings, DQNSettings, DFHTDSettings])
+@pytest.mark.parametrize("settings", [settings for settings, _ in PAIRS])
 def test_every_setting_has_a_sentence(settings):
     told = sentences(settings)
     assert [field.name for field in fields(settings) if not told.get(field.name)] == []
 
 
-@pytest.mark.parametrize("agent", [DFHQ, DQN, DFHTD])
+@pytest.mark.parametrize("agent", [DFHQ, DQN, DFHTD, FHSAC, SAC])
 def test_help_shows_every_setting_with_its_default(agent):
     shown, begun = inspect.signature(agent).parameters, agent.settings_of("default")
     for field in fields(agent.settings_type):
@@ -46,6 +65,8 @@ def test_help_shows_every_setting_with_its_default(agent):
         (lambda: DFHTD("CartPole-v1", lambda s: 0, n_step=2), "n_step is not a setting of DFHTD"),
         (lambda: DFHQ("CartPole-v1", preset="paper", gamma=0.9), "did you mean discount"),
         (lambda: DFHQ("CartPole-v1", preset="paper", horizn=9), "did you mean horizon"),
+        (lambda: SAC("Pendulum-v1", ent_coef=0.1), "did you mean temperature"),
+        (lambda: SAC("Pendulum-v1", horizon=8), "horizon is not a setting of SAC"),
         (
             lambda: DFHQ("CartPole-v1", preset="paper", hidden=64),
             r"hidden must be widths such as \(64, 64\)",

@@ -45,7 +45,7 @@ class Presets:
     """List the presets of `fhtd train`, with the scores that were measured."""
 
     algorithm: str | None = None
-    """Only those of dfhq or of dqn."""
+    """Only those of one algorithm, such as dfhq."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Evaluate(Trained):
 
     episodes: int = 30
     """Episodes to run."""
-    epsilon: float = 0.05
-    """Probability of a random action (paper: 0.05)."""
+    epsilon: float | None = None
+    """Probability of a random action; default: 0.05 (paper), or 0 for agents with a policy."""
     seed: int = 0
     """Seed of the first episode; the others count on from it."""
     max_steps: int = 10_000
@@ -68,8 +68,8 @@ class Record(Trained):
 
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """File to write; default: episode.gif in the folder."""
-    epsilon: float = 0.05
-    """Probability of a random action."""
+    epsilon: float | None = None
+    """Probability of a random action; default: 0.05 (paper), or 0 for agents with a policy."""
     seed: int = 0
     """Seed of the episode."""
     max_steps: int = 5000
@@ -101,6 +101,16 @@ def _plain(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
+def epsilon_of(parsed: Any, agent: Any) -> float:
+    """Share of random actions: what is asked for, or what is usual for such an agent.
+
+    Args:
+        parsed: What was typed.
+        agent: That acts.
+    """
+    return float(agent.evaluation_epsilon if parsed.epsilon is None else parsed.epsilon)
+
+
 def evaluate(arguments: list[str]) -> None:
     """Print the mean return of a run's agent."""
     examples = [
@@ -123,7 +133,7 @@ def evaluate(arguments: list[str]) -> None:
         with progress.watched("evaluating", parsed.episodes, unit="episodes") as advance:
             found = agent.evaluated(
                 parsed.episodes,
-                epsilon=parsed.epsilon,
+                epsilon=epsilon_of(parsed, agent),
                 seed=parsed.seed,
                 environment=world,
                 max_steps=parsed.max_steps,
@@ -162,7 +172,7 @@ def record(arguments: list[str]) -> None:
             agent,
             environment,
             path,
-            epsilon=parsed.epsilon,
+            epsilon=epsilon_of(parsed, agent),
             seed=parsed.seed,
             frame_rate=parsed.frame_rate,
             every=parsed.every,

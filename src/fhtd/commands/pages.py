@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from fhtd.commands.agents import Trained
+from fhtd.commands.agents import Trained, epsilon_of
 from fhtd.commands.parsing import UserError, parse, require
 from fhtd.files import check_writable, write_atomically
 from fhtd.references import resolve
@@ -94,8 +94,8 @@ class Watch(Trained):
     """Its signals as MODULE:NAME, a dictionary of functions; the reward alone needs none."""
     seed: int = 0
     """Seed of the episode."""
-    epsilon: float = 0.05
-    """Probability of a random action (paper: 0.05)."""
+    epsilon: float | None = None
+    """Probability of a random action; default: 0.05 (paper), or 0 for agents with a policy."""
     max_steps: Annotated[int, tyro.conf.arg(aliases=["--steps"])] = 5000
     """Steps after which the episode is cut off."""
     every: int = 1
@@ -135,7 +135,7 @@ def watch(arguments: list[str]) -> None:
             agent,
             environment,
             predictors=predictors,
-            epsilon=parsed.epsilon,
+            epsilon=epsilon_of(parsed, agent),
             seed=parsed.seed,
             steps=parsed.max_steps,
             every=parsed.every,

@@ -33,7 +33,8 @@ class Running:
     """The run and its folder."""
 
     algorithm: str = "dfhq"
-    """dfhq (deep fixed-horizon Q-learning), dqn, or MODULE:CLASS of an agent of your own."""
+    """dfhq or dqn for discrete actions, fhsac or sac for continuous ones, or MODULE:CLASS of an
+    agent of your own. Default: dfhq or fhsac, by the actions of the environment."""
     preset: str | None = None
     """Settings to begin with: default, paper, or an environment's id (see fhtd presets). Default:
     those of the environment where there are some."""
@@ -65,6 +66,7 @@ class Running:
 
 EXAMPLES = (
     "fhtd train CartPole-v1",
+    "fhtd train Pendulum-v1 --frames 20000            # continuous actions: fhsac",
     "fhtd train LunarLander-v3 --frames 1e5 --evaluate-every 1e4 --out runs/lander",
     "fhtd train --resume runs/lander                  # after Ctrl-C, or a crash",
     "fhtd train --resume runs/lander --frames 2e5     # go on with a finished one",
@@ -81,13 +83,15 @@ def train(arguments: list[str]) -> None:
     from fhtd.deep.presets import DEFAULT
 
     assert agents  # it says how to run without a window
-    kind = runs.algorithm(_value_of("--algorithm", arguments) or "dfhq")
+    name = _value_of("--algorithm", arguments)
+    picked = name or _by_actions(arguments)
+    kind = runs.algorithm(picked)
     preset = _value_of("--preset", arguments) or DEFAULT
-    asked = _parsed(kind, preset, arguments)
+    asked = _parsed(kind, picked, preset, arguments)
     use_one_thread()
     if asked.running.preset is None and asked.place.environment in kind.presets:
         preset = asked.place.environment
-        asked = _parsed(kind, preset, arguments)
+        asked = _parsed(kind, picked, preset, arguments)
     if asked.running.resume is not None:
         run = _resumed(asked, arguments)
         done, most = run.agent.frames, run.request.frames
@@ -102,6 +106,8 @@ def train(arguments: list[str]) -> None:
             _say_finished(folder, request)
             return
         run = runs.start(request, folder)
+        if name is None and picked != "dfhq":
+            print(f"algorithm {picked}: the actions of {request.environment} are continuous")
         print(_said_of(kind.presets[preset]))
         print(f"training {request.environment} in {folder}", flush=True)
     _to_the_end(run, asked.running.tensorboard)
@@ -245,15 +251,38 @@ class Asked:
     begun: Any
 
 
-def _parsed(kind: Any, preset: str, arguments: list[str]) -> Asked:
+def _by_actions(arguments: list[str]) -> str:
+    """The algorithm for the environment's actions: settings are read as that algorithm's."""
+    import gymnasium
+
+    from fhtd import wrappers
+    from fhtd.environments import make
+
+    given = tuple(_values_of("--environment-options", arguments))
+    for argument in arguments:
+        if argument not in gymnasium.registry and ":" not in argument:
+            continue
+        try:
+            world = make(argument, **wrappers.options_of(given, "environment_options"))
+        except (ValueError, TypeError, ImportError, gymnasium.error.Error):
+            # Said where the run is started.
+            continue
+        is_continuous = isinstance(world.action_space, gymnasium.spaces.Box)
+        world.close()
+        return "fhsac" if is_continuous else "dfhq"
+    return "dfhq"
+
+
+def _parsed(kind: Any, algorithm: str, preset: str, arguments: list[str]) -> Asked:
     """What is asked for, with the settings of a preset to begin with, flags in groups."""
     begun = kind.settings_of(preset)
     groups = grouped(kind, begun)
-    parts: list[Any] = [("place", Place), ("run", Running)]
+    parts: list[Any] = [("place", Place), ("run", Running, Running(algorithm=algorithm))]
     parts += [(name, part, part()) for name, part in groups.items()]
     asked: Any = dataclasses.make_dataclass("Train", parts, frozen=True)
     asked.__doc__ = (
-        "Train a deep agent on any Gymnasium environment with discrete actions.\n\n"
+        "Train a deep agent on any Gymnasium environment with discrete or bounded continuous "
+        "actions.\n\n"
         f"These are the settings of {kind.__name__}, preset {preset}; --help with --algorithm NAME "
         "or --preset NAME shows others."
     )
@@ -370,3 +399,12 @@ def _value_of(flag: str, arguments: list[str]) -> str | None:
         if argument.startswith(f"{flag}="):
             return argument.partition("=")[2]
     return None
+
+
+def _values_of(flag: str, arguments: list[str]) -> list[str]:
+    """All that follows a flag up to the next one."""
+    if flag not in arguments:
+        return []
+    after = arguments[arguments.index(flag) + 1 :]
+    ends = [i for i, argument in enumerate(after) if argument.startswith("-")]
+    return after[: ends[0] if ends else None]

@@ -132,7 +132,9 @@ def _kind(algorithm: str) -> Any:
     from fhtd.deep import run as runs
 
     known = [*runs.ALGORITHMS, *peers.KINDS]
-    if algorithm not in runs.ALGORITHMS and (":" not in algorithm or algorithm.startswith("sb3")):
+    if algorithm not in runs.ALGORITHMS and (
+        ":" not in algorithm or algorithm.startswith(("sb3", "sbx"))
+    ):
         near = get_close_matches(algorithm, known, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(

@@ -30,6 +30,12 @@ REFERENCES = {
     "Acrobot-v1": (-497.0, -100.0),
     "MountainCar-v0": (-200.0, -110.0),
 }
+#: The same where actions are continuous; Gymnasium has no threshold for Pendulum, where -150 is
+#: what good agents reach.
+CONTINUOUS_REFERENCES = {
+    "Pendulum-v1": (-1208.0, -150.0),
+    "LunarLanderContinuous-v3": (-212.0, 200.0),
+}
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,32 @@ class Config:
 
 
 def check(config: Config) -> None:
-    """Refuse unknown environments, arms and settings, and peers that are not installed."""
+    """Refuse unknown environments, arms and settings, and peers that are not installed.
+
+    And agents that cannot choose an environment's actions.
+    """
     for environment in config.environments:
         check_id(environment)
-    for arm in parse_all(config.arms):
+    arms = parse_all(config.arms)
+    for arm in arms:
         if arm.is_peer:
             peers.require(arm.algorithm)
+    ours = {arm.algorithm for arm in arms if not arm.is_peer}
+    for environment in config.environments if ours else ():
+        _check_actions(environment, sorted(ours))
+
+
+def _check_actions(environment: str, algorithms: list[str]) -> None:
+    from fhtd.deep.codecs import actions_of
+    from fhtd.deep.run import algorithm
+
+    world = make(environment)
+    try:
+        for name in algorithms:
+            kind = algorithm(name)
+            actions_of(world.action_space, kind.takes, kind.__name__)
+    finally:
+        world.close()
 
 
 def blocks(config: Config) -> list[Block]:
@@ -139,8 +165,9 @@ def scale(config: Config, data: Arrays, environment: str) -> tuple[float, float]
 
     Random actions and solved, where both are known; else the lowest and highest area of all runs.
     """
-    if environment in REFERENCES:
-        return REFERENCES[environment]
+    known = REFERENCES | CONTINUOUS_REFERENCES
+    if environment in known:
+        return known[environment]
     found = [learning.areas(data, key(environment, label)) for label in labels(config)]
     low, high = float(np.min(found)), float(np.max(found))
     return low, high if high > low else low + 1.0

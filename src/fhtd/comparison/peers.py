@@ -21,6 +21,8 @@ from fhtd.reproduction import Arrays
 KINDS = {
     "sb3:dqn": ("stable_baselines3", "DQN", "stable-baselines3"),
     "sb3-contrib:qrdqn": ("sb3_contrib", "QRDQN", "sb3-contrib"),
+    "sb3:sac": ("stable_baselines3", "SAC", "stable-baselines3"),
+    "sbx:sac": ("sbx", "SAC", "sbx-rl"),
 }
 
 
@@ -37,7 +39,7 @@ def settings_of(algorithm: str, environment: str) -> dict[str, Any]:
 
     LunarLander-v2, where it is still to be had, has the settings of v3.
     """
-    of_peer = _published()[algorithm]
+    of_peer = _published().get(algorithm, {})
     return dict(of_peer.get(environment.replace("LunarLander-v2", "LunarLander-v3"), {}))
 
 

@@ -1,10 +1,12 @@
-"""Deep fixed-horizon learning in JAX: DFHQ, DQN from the same parts, and DFHTD."""
+"""Deep fixed-horizon learning in JAX: DFHQ, FHSAC, their baselines DQN and SAC, and DFHTD."""
 
 try:
     from fhtd.deep.agent import Agent
     from fhtd.deep.agents.dfhq import DFHQ, DFHQSettings
     from fhtd.deep.agents.dfhtd import DFHTD, DFHTDSettings
     from fhtd.deep.agents.dqn import DQN, DQNSettings
+    from fhtd.deep.agents.fhsac import FHSAC, FHSACSettings
+    from fhtd.deep.agents.sac import SAC, SACSettings
     from fhtd.deep.algorithm import Algorithm
     from fhtd.deep.backup import Backup
     from fhtd.deep.settings import ReplaySettings, Settings
@@ -19,13 +21,17 @@ __all__ = [
     "DFHQ",
     "DFHTD",
     "DQN",
+    "FHSAC",
+    "SAC",
     "Agent",
     "Algorithm",
     "Backup",
     "DFHQSettings",
     "DFHTDSettings",
     "DQNSettings",
+    "FHSACSettings",
     "ReplaySettings",
+    "SACSettings",
     "Settings",
     "use_one_thread",
 ]

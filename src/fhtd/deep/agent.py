@@ -19,7 +19,7 @@ from fhtd.boards import Printed
 from fhtd.callbacks import Group
 from fhtd.deep import checkpoint, describing
 from fhtd.deep.algorithm import Algorithm
-from fhtd.deep.codecs import Observations, actions_of
+from fhtd.deep.codecs import Actions, DiscreteActions, Observations, actions_of
 from fhtd.deep.episodes import Step, steps
 from fhtd.deep.experience import Experience
 from fhtd.deep.loop import Choose, Loop, Measure
@@ -49,6 +49,10 @@ class Agent(Generic[S]):
     settings_type: ClassVar[type[Settings]] = Settings
     #: Settings by name; `default` is what the agent has where nothing else is asked for.
     presets: ClassVar[dict[str, Preset]] = {DEFAULT: Preset()}
+    #: Kinds of actions that the agent can choose from.
+    takes: ClassVar[tuple[type[Actions], ...]] = (DiscreteActions,)
+    #: Share of random actions that commands evaluate with where none is given (paper: 0.05).
+    evaluation_epsilon: ClassVar[float] = 0.05
     #: Agents by name, to be found again when a file is read.
     kinds: ClassVar[dict[str, type["Agent[Any]"]]] = {}
     #: How future rewards are weighed, where the agent has a weighting; part of its file.
@@ -92,7 +96,8 @@ class Agent(Generic[S]):
             self._source = environment
         self.environment = make(environment)
         self.observations = Observations(self.environment.observation_space)
-        self.actions = actions_of(self.environment.action_space)
+        space = self.environment.action_space
+        self.actions = actions_of(space, self.takes, type(self).__name__)
         # For `predict`, so that it does not disturb what learning draws.
         self._draws = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(5,)))
         #: First frame and horizon of a divergence that was recorded, not stopped at.
@@ -252,12 +257,12 @@ class Agent(Generic[S]):
             mask: which actions are permitted.
         """
         if self.observations.is_one(observation):
-            return self.decide(observation, deterministic, mask), state
+            return self.actions.shown(self.decide(observation, deterministic, mask)), state
         found = [self.decide(one, deterministic, mask) for one in observation]
-        return np.array(found), state
+        return np.array([self.actions.shown(action) for action in found]), state
 
     def decide(self, observation: Any, deterministic: bool = True, mask: Any = None) -> Any:
-        """One action for one observation, numbered from 0.
+        """One action for one observation, numbered from 0, or scaled to [-1, 1].
 
         Args:
             observation: one of the environment's.
@@ -286,6 +291,24 @@ class Agent(Generic[S]):
             mask: which actions are permitted.
         """
         return self.values(observation), self.decide(observation, True, mask)
+
+    def valued(
+        self, observation: Any, values: npt.NDArray[Any], action: Any
+    ) -> tuple[npt.NDArray[Any], int]:
+        """Values to look at, and which row of them is about the action that is taken.
+
+        Args:
+            observation: one of the environment's.
+            values: what `expect` gave.
+            action: what is done.
+        """
+        # A critic of states has one value, whatever is done.
+        listed = isinstance(self.actions, DiscreteActions) and len(values) == self.actions.n
+        return values, action if listed else 0
+
+    def value_names(self) -> tuple[str, ...]:
+        """What the rows of `valued` are about; nothing where they are the actions."""
+        return ()
 
     def explored(self, allowed: npt.NDArray[np.bool_]) -> Any:
         """An action that `predict` takes in place of the best one, or None; never by default.

@@ -53,6 +53,9 @@ class Algorithm(NamedTuple):
     explore: Callable[[np.random.Generator, Any, npt.NDArray[np.bool_], int], Any] = (
         lambda rng, chosen, mask, frame: chosen
     )
+    #: (parameters, observations, actions) -> what is expected of these actions, where they cannot
+    #: be listed: one row for each.
+    action_values: Callable[[Any, Array, Array], Array] | None = None
 
 
 class Training(NamedTuple):
@@ -75,6 +78,8 @@ class Compiled(NamedTuple):
     best: Callable[..., Array] | None
     #: (parameters, observations) -> values
     values: Callable[..., Array] | None
+    #: (parameters, observations, actions) -> values
+    action_values: Callable[..., Array] | None
 
 
 def compiled(algorithm: Algorithm, layout: Layout, key: Array) -> Compiled:
@@ -106,6 +111,9 @@ def compiled(algorithm: Algorithm, layout: Layout, key: Array) -> Compiled:
         if algorithm.act is None:
             return training, largest[None]
         actions = choose(state.parameters, observations, masks, frame)
+        if jnp.issubdtype(actions.dtype, jnp.floating):
+            # A policy that is not finite has diverged, whatever its critics say.
+            largest = jnp.where(jnp.isfinite(actions).all(), largest, jnp.inf)
         return training, jnp.append(actions.astype(largest.dtype), largest)
 
     return Compiled(
@@ -113,6 +121,7 @@ def compiled(algorithm: Algorithm, layout: Layout, key: Array) -> Compiled:
         None if algorithm.act is None else jax.jit(choose),
         None if algorithm.act is None else jax.jit(best),
         None if algorithm.values is None else jax.jit(algorithm.values),
+        None if algorithm.action_values is None else jax.jit(algorithm.action_values),
     )
 
 

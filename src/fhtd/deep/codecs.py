@@ -129,8 +129,10 @@ def _is_stack(space: Any) -> bool:
 class DiscreteActions:
     """Actions 0 to n - 1, some of which a mask may forbid."""
 
-    #: Shape and type of one action in a replay.
+    #: Shape of one action in a replay.
     shape: tuple[int, ...] = ()
+    #: What stands where nothing has been chosen yet.
+    none: int = 0
 
     def __init__(self, space: Any) -> None:
         self.n = int(space.n)
@@ -142,9 +144,17 @@ class DiscreteActions:
         """The environment's own number of an action."""
         return action + self._first
 
+    def shown(self, action: int) -> int:
+        """An action as users see it: numbered from 0."""
+        return action
+
     def check(self, name: str, action: Any) -> int:
         """An action of this space."""
         return checks.integer(name, action, 0, self.n - 1)
+
+    def are_possible(self, saved: npt.NDArray[Any]) -> bool:
+        """Whether rows of a replay hold actions of this space."""
+        return bool(np.isin(saved, np.arange(self.n)).all())
 
     def from_network(self, chosen: Any) -> list[int]:
         """The actions of a batch, as a compiled function returned them."""
@@ -183,13 +193,128 @@ class DiscreteActions:
         return flags
 
 
-def actions_of(space: Any) -> DiscreteActions:
-    """The codec of an action space."""
+#: Bounds further out than this, such as the largest number of a type, bound nothing.
+_FAR_OUT = 1e18
+
+
+class BoxActions:
+    """Vectors of bounded numbers: within [-1, 1] here, scaled to the space's bounds outside."""
+
+    def __init__(self, space: Any) -> None:
+        low, high = (np.asarray(bound, np.float64).ravel() for bound in (space.low, space.high))
+        if not np.issubdtype(space.dtype, np.floating) or not low.size:
+            raise ValueError(f"environment must have actions of real numbers, got {space}")
+        for sides, bounded in (
+            ("unbounded", (np.abs(low) < _FAR_OUT) | (np.abs(high) < _FAR_OUT)),
+            ("bounded on one side only", (np.abs(low) < _FAR_OUT) & (np.abs(high) < _FAR_OUT)),
+        ):
+            if not bounded.all():
+                which = int(np.flatnonzero(~bounded)[0])
+                raise ValueError(
+                    f"environment must have bounded actions, but number {which} of {space} is "
+                    f"{sides}: wrap it in gymnasium.wrappers.RescaleAction or ClipAction"
+                )
+        if not np.all(low < high):
+            raise ValueError(f"environment must have actions to choose from, got {space}")
+        self._space_shape, self._dtype = space.shape, space.dtype
+        self._low, self._high = low, high
+        self._middle, self._reach = (low + high) / 2, (high - low) / 2
+        #: Shape of one action in a replay.
+        self.shape: tuple[int, ...] = (low.size,)
+        #: What stands where nothing has been chosen yet.
+        self.none = np.zeros(low.size, np.float32)
+        #: Masks are for actions that can be counted.
+        self.all_permitted = np.ones(0, bool)
+        self.all_permitted.setflags(write=False)
+
+    @property
+    def size(self) -> int:
+        """How many numbers an action has."""
+        return self.shape[0]
+
+    def to_environment(self, action: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+        """In the environment's own bounds, shape and type."""
+        found = np.clip(self._middle + self._reach * action, self._low, self._high)
+        return found.astype(self._dtype).reshape(self._space_shape)
+
+    def from_environment(self, name: str, action: Any) -> npt.NDArray[np.float32]:
+        """The inverse of `to_environment`; what is not within the bounds is refused."""
+        found = np.asarray(action, np.float64)
+        if found.shape != self._space_shape:
+            raise ValueError(f"{name} must have shape {self._space_shape}, got {found.shape}")
+        scaled = ((found.ravel() - self._middle) / self._reach).astype(np.float32)
+        # Beyond the bounds by rounding alone is within them.
+        if not np.all(np.abs(scaled) <= 1 + 1e-5):
+            raise ValueError(
+                f"{name} must be finite and within the bounds of the environment, got {action}"
+            )
+        return np.clip(scaled, -1, 1)
+
+    def shown(self, action: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+        """An action as users see it: the environment's own."""
+        return self.to_environment(action)
+
+    def check(self, name: str, action: Any) -> npt.NDArray[np.float32]:
+        """An action of this space, scaled to [-1, 1]."""
+        found = np.asarray(action, np.float32)
+        if found.shape != self.shape or not self.are_possible(found):
+            raise ValueError(
+                f"{name} must be {self.size} finite numbers from -1 to 1, got {action}"
+            )
+        return found
+
+    def are_possible(self, saved: npt.NDArray[Any]) -> bool:
+        """Whether rows of a replay hold actions of this space."""
+        return bool((np.abs(saved) <= 1).all())
+
+    def from_network(self, chosen: Any) -> list[npt.NDArray[np.float32]]:
+        """The actions of a batch, as a compiled function returned them; copies."""
+        return list(np.array(chosen, np.float32).reshape(-1, self.size))
+
+    def to_array(self, actions: list[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        """Actions to be written down."""
+        return np.array(actions, np.float32).reshape(-1, self.size)
+
+    def from_array(self, name: str, saved: npt.NDArray[Any]) -> list[npt.NDArray[np.float32]]:
+        """The inverse of `to_array`; what is no action of this space is refused."""
+        if saved.dtype != np.float32 or saved.shape[1:] != self.shape:
+            raise ValueError(f"{name} must be actions of {self.size} numbers")
+        return [self.check(name, action) for action in saved]
+
+    def random(self, rng: np.random.Generator, mask: Mask) -> npt.NDArray[np.float32]:
+        """Any action, each as likely as the others."""
+        return rng.uniform(-1, 1, self.size).astype(np.float32)
+
+    def mask_of(self, info: Any) -> Mask:
+        """Nothing: there is no list of actions to choose from."""
+        if not isinstance(info, dict):
+            raise TypeError(f"info must be a dictionary, got {info!r}")
+        return self.check_mask(info.get("action_mask"))
+
+    def check_mask(self, mask: Any) -> Mask:
+        """Refuse a mask that says anything."""
+        if mask is not None and np.size(mask):
+            raise ValueError("action_mask must not be given where actions are continuous")
+        return self.all_permitted
+
+
+Actions = DiscreteActions | BoxActions
+
+
+def actions_of(space: Any, taken: tuple[type[Actions], ...], owner: str) -> Any:
+    """The codec of an action space, one of those that `owner` takes."""
     from gymnasium import spaces
 
-    if not isinstance(space, spaces.Discrete):
-        raise ValueError(
-            f"environment must have discrete actions, got {space}: deep agents maximise over a "
-            "list of actions"
-        )
-    return DiscreteActions(space)
+    found: type[Actions] | None = None
+    if isinstance(space, spaces.Discrete):
+        found = DiscreteActions
+    elif isinstance(space, spaces.Box):
+        found = BoxActions
+    if found is not None and found in taken:
+        return found(space)
+    words = {DiscreteActions: "discrete actions", BoxActions: "continuous actions"}
+    advice = {DiscreteActions: "use DFHQ or DQN", BoxActions: "use FHSAC or SAC"}
+    raise ValueError(
+        f"environment must have {' or '.join(words[kind] for kind in taken)}, got {space}, for "
+        f"{owner}: {'wrap it' if found is None else advice[found]}"
+    )

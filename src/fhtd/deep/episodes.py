@@ -19,9 +19,12 @@ class Step(NamedTuple):
     observation: Any
     #: (actions, horizons), or (1, horizons) where a policy decides.
     values: npt.NDArray[Any]
+    #: A number from 0, or the environment's own vector.
     action: Any
     reward: float
     terminated: bool
+    #: Which row of the values is about the action.
+    row: int
 
 
 def steps(agent: "Agent[Any]", environment: Any, epsilon: float, seed: int) -> Iterator[Step]:
@@ -36,9 +39,11 @@ def steps(agent: "Agent[Any]", environment: Any, epsilon: float, seed: int) -> I
         values, action = agent.expect(observation, mask)
         if rng.random() < epsilon:
             action = agent.actions.random(rng, mask)
+        values, row = agent.valued(observation, values, action)
         raw, reward, terminated, truncated, info = environment.step(
             agent.actions.to_environment(action)
         )
-        yield Step(observation, values, action, float(reward), bool(terminated))
+        shown = agent.actions.shown(action)
+        yield Step(observation, values, shown, float(reward), bool(terminated), row)
         if terminated or truncated or length == limit:
             return

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.archive import Arrays
 from fhtd.deep import stacks
-from fhtd.deep.codecs import DiscreteActions, Observations
+from fhtd.deep.codecs import Actions, Observations
 from fhtd.deep.settings import ReplaySettings
 
 
@@ -85,7 +85,7 @@ class Layout:
     def __init__(
         self,
         observations: Observations,
-        actions: DiscreteActions,
+        actions: Actions,
         n_rewards: int,
         *,
         has_masks: bool = True,
@@ -279,11 +279,11 @@ class Rows:
             "next_masks": [0, 1],
             "lengths": np.arange(1, self.n + 1),
         }
-        if not self.layout.actions.shape:
-            possible["actions"] = np.arange(self.layout.actions.n)
         for name, values in possible.items():
             if not np.isin(getattr(self.fields, name)[:filled], values).all():
                 raise ValueError(f"replay holds {name} that are not possible")
+        if not self.layout.actions.are_possible(self.fields.actions[:filled]):
+            raise ValueError("replay holds actions that are not possible")
 
 
 class Replay(Rows):

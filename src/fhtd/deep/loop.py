@@ -19,7 +19,7 @@ from fhtd import checks
 from fhtd.archive import Arrays
 from fhtd.deep import networks
 from fhtd.deep.algorithm import Algorithm, Training, begin, compiled, planned
-from fhtd.deep.codecs import DiscreteActions, Mask, Observations
+from fhtd.deep.codecs import Actions, Mask, Observations
 from fhtd.deep.experience import Experience, Transition, check_kind
 from fhtd.deep.settings import Settings
 
@@ -40,7 +40,7 @@ class Present:
     observation: npt.NDArray[Any]
     mask: Mask
     #: What the algorithm would do.
-    proposal: Any = 0
+    proposal: Any
     total: float = 0.0
     #: Every action since the episode began.
     actions: list[Any] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Loop:
         self,
         environments: list[Any],
         observations: Observations,
-        actions: DiscreteActions,
+        actions: Actions,
         algorithm: Algorithm,
         experience: Experience,
         settings: Settings,
@@ -147,8 +147,9 @@ class Loop:
     def _step(self, i: int, stream: Stream) -> Ended | None:
         now = stream.present
         assert now is not None
-        action, ratio = self._choose(self.rng, now, self.frames)
         frame = self.frames + 1
+        chosen, ratio = self._choose(self.rng, now, self.frames)
+        action: Any = self.actions.check(f"action at frame {frame}", chosen)
         raw, reward, terminated, truncated, info = self._moved(stream, action)
         received = self.observations.receive(raw)
         following = self.observations.encode(received, f"observation at frame {frame}")
@@ -206,7 +207,7 @@ class Loop:
         raw, info = stream.environment.reset(seed=seed)
         received = self.observations.receive(raw)
         encoded = self.observations.encode(received, f"observation at frame {self.frames}")
-        return Present(received, encoded, self.actions.mask_of(info))
+        return Present(received, encoded, self.actions.mask_of(info), self.actions.none)
 
     def _begin_missing(self) -> None:
         missing = [i for i, stream in enumerate(self.streams) if stream.present is None]

@@ -85,7 +85,10 @@ class LayerNorm(eqx.Module):
 
 
 class Network(eqx.Module):
-    """Observations to (batch, actions, outputs); the heads are the last two of its arrays."""
+    """Observations to (batch, actions, outputs); the heads are the last two of its arrays.
+
+    `n_beside` numbers, an action's, may come beside an observation.
+    """
 
     convolutions: list[Convolution]
     hidden: list[Dense]
@@ -103,6 +106,7 @@ class Network(eqx.Module):
         start: Initialisation,
         key: Array,
         layer_norm: bool = False,
+        n_beside: int = 0,
     ) -> None:
         keys = iter(jax.random.split(key, len(widths) + 4))
         self.convolutions = []
@@ -120,6 +124,7 @@ class Network(eqx.Module):
         else:
             for length in shape:
                 size *= length
+        size += n_beside
         self.hidden = []
         for width in widths:
             self.hidden.append(Dense(size, width, start, next(keys)))
@@ -128,11 +133,13 @@ class Network(eqx.Module):
         self.heads = Dense(size, n_actions * n_outputs, start, next(keys))
         self.n_actions = n_actions
 
-    def __call__(self, observations: Array) -> Array:
+    def __call__(self, observations: Array, beside: Array | None = None) -> Array:
         x = observations
         for convolution in self.convolutions:
             x = jax.nn.relu(convolution(x))
         x = x.reshape(x.shape[0], -1)
+        if beside is not None:
+            x = jnp.concatenate([x, beside], axis=1)
         for i, layer in enumerate(self.hidden):
             x = layer(x)
             x = jax.nn.relu(self.norms[i](x) if self.norms else x)

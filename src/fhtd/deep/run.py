@@ -27,6 +27,8 @@ from fhtd.callbacks import Callback, Evaluation, Group
 from fhtd.deep.agent import Agent
 from fhtd.deep.agents.dfhq import DFHQ
 from fhtd.deep.agents.dqn import DQN
+from fhtd.deep.agents.fhsac import FHSAC
+from fhtd.deep.agents.sac import SAC
 from fhtd.deep.logs import Tables
 from fhtd.deep.settings import from_json
 from fhtd.environments import make
@@ -36,7 +38,7 @@ from fhtd.references import resolve
 
 FORMAT = 1
 #: Agents that commands know by a short name; any other is named as MODULE:CLASS.
-ALGORITHMS: dict[str, type[Agent[Any]]] = {"dfhq": DFHQ, "dqn": DQN}
+ALGORITHMS: dict[str, type[Agent[Any]]] = {"dfhq": DFHQ, "dqn": DQN, "fhsac": FHSAC, "sac": SAC}
 CHECKPOINT = "checkpoint.npz"
 FINISHED = "agent.npz"
 BEST = "best.npz"

@@ -203,6 +203,60 @@ class QOptions(ReplayOptions, total=False):
     epsilon_frames: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class SoftSettings(ReplaySettings):
+    """What soft actor-critics have, for continuous actions (Haarnoja et al., 2018)."""
+
+    initialisation: Initialisation = "torch"
+    """First weights: Glorot uniform with zero biases, or PyTorch's default."""
+    layer_norm: bool = False
+    """Normalise each hidden layer of the critics before its rectifiers."""
+    optimiser: Optimiser = "adam"
+    """Of actor, critics and temperature: Adam, or RMSprop in one of three conventions."""
+    learning_rate: float = 3e-4
+    """Learning rate of actor, critics and temperature."""
+    replay_size: int = 1_000_000
+    """Transitions kept for replay."""
+    batch_size: int = 256
+    """Transitions in a batch."""
+    learning_starts: int = 1_000
+    """Frames before the first update; actions are random until then."""
+    n_step: int = 1
+    """Rewards summed before bootstrapping; with n > 1 only every n-th horizon is learned, and the
+    steps between are taken as they came, by whatever policy and without its entropy."""
+    tau: float | None = None
+    """Share of the critics that goes into the target networks at each update; None for none."""
+    temperature: float | None = None
+    """What entropy is worth, alpha; None to tune it towards `target_entropy`."""
+    initial_temperature: float = 1.0
+    """What it is worth at first, where it is tuned."""
+    target_entropy: float | None = None
+    """Entropy that the temperature is tuned towards; None for minus one for each of an action's
+    numbers."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer("n_step", self.n_step, 1)
+        if self.tau is not None:
+            checks.real("tau", self.tau, 0, 1)
+            checks.positive("tau", self.tau)
+        if self.temperature is not None:
+            checks.positive("temperature", self.temperature)
+        checks.positive("initial_temperature", self.initial_temperature)
+        if self.target_entropy is not None:
+            checks.real("target_entropy", self.target_entropy)
+
+
+class SoftOptions(ReplayOptions, total=False):
+    """Keywords of soft actor-critics."""
+
+    n_step: int
+    tau: float | None
+    temperature: float | None
+    initial_temperature: float
+    target_entropy: float | None
+
+
 S = TypeVar("S", bound=Settings)
 
 #: What other libraries call the same thing.
@@ -216,6 +270,9 @@ _ELSEWHERE = {
     "exploration_initial_eps": "epsilon_initial",
     "optimizer": "optimiser",
     "h": "horizon",
+    "ent_coef": "temperature",
+    "alpha": "temperature",
+    "polyak": "tau",
     "exploration_fraction": "epsilon_frames",
     "hidden_size": "hidden",
     "num_envs": "n_envs",

@@ -24,6 +24,7 @@ NAMES = (
     "deep-values",
     "deepening",
     "peers",
+    "critics",
 )
 
 __all__ = ["NAMES", "Claim", "Experiment", "Verdict", "find"]

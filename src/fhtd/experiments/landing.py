@@ -74,7 +74,7 @@ def _watch(agent: Any, episodes: int, epsilon: float) -> Arrays:
     for i in range(episodes):
         length, terminated = 0, False
         for step in agent.episode(environment, epsilon=epsilon, seed=i):
-            values.append(step.values[step.action, -1])
+            values.append(step.values[step.row, -1])
             rewards.append(step.reward)
             length, terminated = length + 1, step.terminated
         lengths.append(length)

@@ -5,7 +5,9 @@
 | DFHQ     | the return of every action at every horizon; rewards by their differences, which |
 |          | is near, not exact: each horizon is greedy for itself                            |
 | DFHTD    | the same of signals of the user's choice under a fixed policy, where it is exact |
-| DQN      | one discounted return without end, which does not say when rewards come          |
+| DQN, SAC | one discounted return without end, which does not say when rewards come          |
+| FHSAC    | the return of the action taken, of the policy's mean and of some other actions at  |
+|          | every horizon, what the policy's entropy is worth included                        |
 """
 
 import math
@@ -117,8 +119,14 @@ def watch(
     found = list(islice(agent.episode(filmed, epsilon=epsilon, seed=seed), most))
     film.thin(every)
     name = _name(environment)
-    actions = _action_names(environment, name, agent.actions.n)
-    signals = [_of_agent(agent, found, actions)]
+    if agent.actions.shape:
+        # Hardly any two are the same: each step has a name of its own.
+        actions = tuple(_in_words(step.action) for step in found)
+        taken = list(range(len(found)))
+    else:
+        actions = _action_names(environment, name, agent.actions.n)
+        taken = [step.action for step in found]
+    signals = [_of_agent(agent, found, agent.value_names() or actions)]
     for predictor in predictors:
         signals += _of_predictor(predictor, found, filmed.following)
     ended = bool(found[-1].terminated)
@@ -126,7 +134,7 @@ def watch(
         "steps": len(found),
         "ended": ended,
         "actions": list(actions),
-        "taken": [step.action for step in found],
+        "taken": taken,
         "rewards": [float(step.reward) for step in found],
         "signals": [_data(signal) for signal in signals],
         "rate": _rate(environment),
@@ -180,20 +188,26 @@ def _action_names(environment: Any, name: str, count: int) -> tuple[str, ...]:
     return tuple(found) if len(found) == count else tuple(f"action {a}" for a in range(count))
 
 
+def _in_words(action: Any) -> str:
+    """The numbers of an action."""
+    numbers = [f"{number:.3g}" for number in np.ravel(action)]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+
+
 def _rate(environment: Any) -> float:
     rate = getattr(environment, "metadata", {}).get("render_fps")
     return float(rate) if isinstance(rate, int | float) and rate > 0 else 30.0
 
 
 def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> Signal:
-    """The agent's own values: of every action, at every horizon."""
+    """The agent's own values: of every action, or of some, at every horizon."""
     values = np.array([step.values for step in steps], np.float64)
     came = np.array([step.reward for step in steps], np.float64)
-    chosen = np.array([step.action for step in steps])
+    chosen = np.array([step.row for step in steps])
     horizons = np.asarray(agent.horizons, np.float64)
     if values.shape[1] == 1 < len(actions):
         # A critic of states: one value, whatever is done.
-        actions, chosen = ("expected",), np.zeros(len(steps), np.int64)
+        actions = ("expected",)
     if math.isinf(horizons[-1]):
         weights = agent.reward_weights(len(steps))
         hidden = f"{type(agent).__name__} learns one value without a horizon"
@@ -204,8 +218,13 @@ def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> Sig
         about = (
             "Each horizon acts best for itself, so rewards read off the differences between "
             "horizons are near what the agent expects, not exactly it."
-            if len(actions) > 1
+            if len(actions) > 1 and not agent.value_names()
             else "What is expected of the policy as it is."
+        )
+    if hasattr(agent, "temperature"):
+        about += (
+            f" The policy's entropy counts too, at {agent.temperature:.3g} a unit: what came is "
+            "rewards alone."
         )
     return Signal("reward", actions, values, came, horizons, weights, chosen, hidden, about)
 

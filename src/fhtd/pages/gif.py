@@ -31,7 +31,7 @@ def record_episode(
         if frame is None or np.ndim(frame) != 3:
             raise ValueError("environment must render rgb_array pictures to be recorded")
         frames.append(frame)
-        estimates.append(float(step.values[step.action, -1]))
+        estimates.append(float(step.values[step.row, -1]))
         rewards.append(step.reward)
     outcomes = agent.returns(np.array(rewards))
     _animate(np.array(frames), np.array(estimates), outcomes, path, frame_rate, every)

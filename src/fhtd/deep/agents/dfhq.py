@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import optax
 
 from fhtd import checks
 from fhtd.deep import windows
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.backup import Backup, closed_horizons
+from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
 from fhtd.deep.q_learning import q_learning
@@ -54,7 +54,8 @@ class DFHQSettings(QSettings):
             )
         size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
         scaled_loss_weights(self.loss_weights, size)
-        acting_weights(self.acting, size)
+        if self.acting != "agreement":
+            acting_weights(self.acting, size)
 
 
 class DFHQOptions(QOptions, total=False):
@@ -68,7 +69,7 @@ class DFHQOptions(QOptions, total=False):
     acting: Literal["final", "mean", "agreement"] | int | tuple[float, ...]
 
 
-class DFHQ(QAgent[DFHQSettings]):
+class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
     """Deep fixed-horizon Q-learning: every horizon an output over shared hidden layers.
 
     Q^h(S, A) is learned towards c_h R + d_h max over a of Q^(h-1)(S', a), with Q^0 = 0: no output
@@ -88,7 +89,7 @@ class DFHQ(QAgent[DFHQSettings]):
 
     settings_type = DFHQSettings
     presets = presets_of("dfhq")
-    weighting: Weighting
+    settings: DFHQSettings
 
     def __init__(
         self,
@@ -102,25 +103,9 @@ class DFHQ(QAgent[DFHQSettings]):
         **changes: Unpack[DFHQOptions],
     ) -> None:
         given: dict[str, Any] = dict(changes)
-        if weighting is not None:
-            if {"horizon", "discount"} & set(given):
-                raise ValueError("give either a weighting, or horizon and discount")
-            weighting.check_control()
-            given["horizon"] = weighting.horizon
-            if settings is None:
-                given.setdefault("deepen_every", None)
-        self._given_weighting = weighting
+        self._taking(weighting, settings, given)
         self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **given)
-
-    def make_backup(self) -> Backup:
-        """Horizon h points at h - n."""
-        settings = self.settings
-        self.weighting = self._given_weighting or Weighting.exponential(
-            settings.horizon, settings.discount
-        )
-        backup = Backup.fixed_horizons(self.weighting, settings.n_step, settings.horizons)
-        return backup if settings.deepen_every is None else backup.over_base(self.weighting)
 
     def make_algorithm(self) -> Algorithm:
         """Q-learning towards the backup's targets."""
@@ -137,36 +122,6 @@ class DFHQ(QAgent[DFHQSettings]):
             deepen_every=settings.deepen_every,
             optimiser=self.transformation,
         )
-
-    @property
-    def base(self) -> int:
-        """The horizon beneath the window: 0 until it has moved."""
-        base = self.state.base
-        return 0 if base is None else int(base.moves) * self.backup.n
-
-    @property
-    def horizons(self) -> npt.NDArray[np.float64]:
-        """The learned horizons as they are now, ascending."""
-        return self.backup.horizons + self.base
-
-    def output_names(self) -> list[str]:
-        """By horizon; by place in the window where the horizons move."""
-        if self.settings.deepen_every is None:
-            return super().output_names()
-        return [f"output{j}" for j in range(1, self.backup.size + 1)]
-
-    def deepening(self) -> dict[str, float]:
-        """The final horizon, where it grows."""
-        moves = self.settings.deepen_every is not None
-        return {"train/horizon": float(self.horizons[-1])} if moves else {}
-
-    def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """Weight of each future reward in each horizon's value: (horizons, at most `length`)."""
-        if not self.base:
-            return super().reward_weights(length)
-        ahead = np.arange(length)
-        weights = self.weighting.rewards[0] * self.weighting.bootstraps[0] ** ahead
-        return np.asarray(np.where(ahead < self.horizons[:, None], weights, 0.0))
 
     def deepen(self) -> None:
         """Move the window of horizons on by one, as `deepen_every` does after so many updates."""
@@ -225,32 +180,3 @@ class DFHQ(QAgent[DFHQSettings]):
             ),
         )
         return self
-
-    @property
-    def acting_weights(self) -> npt.NDArray[np.float64] | None:
-        """Weight of each horizon in the score that actions are chosen by; None for agreement."""
-        return acting_weights(self.settings.acting, self.backup.size)
-
-
-def acting_weights(acting: Any, size: int) -> npt.NDArray[np.float64] | None:
-    """The setting `acting` as a weight for each of so many horizons; None for agreement."""
-    if acting == "agreement":
-        return None
-    if acting == "final":
-        return np.asarray(np.eye(size)[-1])
-    if acting == "mean":
-        return np.full(size, 1 / size)
-    if isinstance(acting, int):
-        last = checks.integer("acting", acting, 1, size)
-        return np.where(np.arange(size) >= size - last, 1 / last, 0.0)
-    return checks.array("acting", acting, (size,))
-
-
-def scaled_loss_weights(weights: tuple[float, ...] | None, size: int) -> npt.NDArray[np.float64]:
-    """The setting `loss_weights` for so many horizons, scaled to a mean of 1."""
-    if weights is None:
-        return np.ones(size)
-    found = checks.array("loss_weights", weights, (size,))
-    if np.any(found < 0) or not found.sum() > 0:
-        raise ValueError("loss_weights must be at least 0 and not all 0")
-    return np.asarray(found / found.mean())

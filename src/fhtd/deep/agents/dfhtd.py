@@ -16,9 +16,10 @@ from jax import Array
 from fhtd import archive, checks
 from fhtd.deep import checkpoint, networks
 from fhtd.deep.agent import Agent
-from fhtd.deep.agents.dfhq import scaled_loss_weights
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
+from fhtd.deep.backup_agent import scaled_loss_weights
+from fhtd.deep.codecs import BoxActions, DiscreteActions
 from fhtd.deep.experience import Batch, Experience, Layout, Replay
 from fhtd.deep.loop import Choose, Measure, Present
 from fhtd.deep.settings import MOST_HORIZONS, ReplayOptions, ReplaySettings
@@ -27,7 +28,7 @@ from fhtd.weighting import Weighting
 #: Action probabilities, or one action, for an observation.
 Policy = Callable[[Any], Any]
 #: A number computed from (observation, action, reward, next observation, info).
-Cumulant = Callable[[Any, int, float, Any, dict[str, Any]], float]
+Cumulant = Callable[[Any, Any, float, Any, dict[str, Any]], float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +71,12 @@ class DFHTD(Agent[DFHTDSettings]):
     V^h(S) is learned towards c_h C + d_h V^(h-1)(S'), V^0 = 0, for each signal C.
 
     Args:
-        environment: a Gymnasium environment with discrete actions, or its id.
-        policy: what to evaluate: a function from observation to an action or to action
-            probabilities, or an agent with `predict`.
-        behaviour: the same, to act by; importance ratios correct for the difference.
+        environment: a Gymnasium environment with discrete or bounded continuous actions, or its id.
+        policy: what to evaluate: a function from observation to an action or, where actions are
+            discrete, to action probabilities; or an agent with `predict`; or, where actions are
+            continuous, anything with `draw(observation, generator)`, which gives an action.
+        behaviour: the same, to act by; importance ratios correct for the difference. Where actions
+            are continuous, both need `log_density(observation, action)` for that.
         cumulants: signals to predict, by name; default: the reward.
         weighting: any, complex ones too; default: exponential with `horizon` and `discount`.
         seed: of everything.
@@ -81,6 +84,7 @@ class DFHTD(Agent[DFHTDSettings]):
     """
 
     settings_type = DFHTDSettings
+    takes = (DiscreteActions, BoxActions)
     weighting: Weighting
 
     def __init__(
@@ -107,6 +111,14 @@ class DFHTD(Agent[DFHTDSettings]):
         if not self.cumulants:
             raise ValueError("cumulants must name at least one signal")
         super().__init__(environment, seed=seed, settings=settings, **given)
+        if isinstance(self.actions, BoxActions) and self.behaviour is not self.policy:
+            for name, one in (("policy", policy), ("behaviour", behaviour)):
+                if not callable(getattr(one, "log_density", None)):
+                    raise TypeError(
+                        f"{name} must have log_density(observation, action): continuous actions of "
+                        "another behaviour are weighed by the densities of both"
+                    )
+            self._densities = (policy.log_density, behaviour.log_density)
 
     def make_algorithm(self) -> Algorithm:
         """Temporal differences of every signal and horizon; nothing is maximised over."""
@@ -176,34 +188,52 @@ class DFHTD(Agent[DFHTDSettings]):
 
     def make_choice(self) -> Choose:
         """Act by the behaviour; the ratio is pi(a|s) / mu(a|s)."""
+        return self._draw if isinstance(self.actions, BoxActions) else self._pick
+
+    def _draw(self, rng: np.random.Generator, now: Present, frame: int) -> tuple[Any, float]:
+        """One of continuous actions."""
+        behaviour: Any = self.behaviour
+        drawn = behaviour.draw(now.raw, rng) if hasattr(behaviour, "draw") else behaviour(now.raw)
+        action = self.actions.from_environment(f"action of behaviour at frame {frame + 1}", drawn)
+        if self.behaviour is self.policy:
+            return action, 1.0
+        logs = [float(log_density(now.raw, drawn)) for log_density in self._densities]
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio = float(np.exp(np.float64(logs[0]) - logs[1]))
+        if not np.isfinite(ratio):
+            raise ValueError(
+                f"log_density must give a finite ratio, got {logs[0]} of policy and {logs[1]} of "
+                f"behaviour at frame {frame + 1}"
+            )
+        return action, ratio
+
+    def _pick(self, rng: np.random.Generator, now: Present, frame: int) -> tuple[int, float]:
+        """One of a list of actions."""
         n = self.actions.n
-
-        def choose(rng: np.random.Generator, now: Present, frame: int) -> tuple[int, float]:
-            acting = _probabilities("behaviour", self.behaviour(now.raw), n)
-            action = int(rng.choice(n, p=acting))
-            if self.behaviour is self.policy:
-                return action, 1.0
-            wanted = _probabilities("policy", self.policy(now.raw), n)
-            if np.any((wanted > 0) & (acting == 0)):
-                missing = int(np.flatnonzero((wanted > 0) & (acting == 0))[0])
-                raise ValueError(
-                    f"behaviour never takes action {missing}, which policy takes with probability "
-                    f"{wanted[missing]:g} at frame {frame + 1}: its values cannot be learned"
-                )
-            return action, float(wanted[action] / acting[action])
-
-        return choose
+        acting = _probabilities("behaviour", self.behaviour(now.raw), n)
+        action = int(rng.choice(n, p=acting))
+        if self.behaviour is self.policy:
+            return action, 1.0
+        wanted = _probabilities("policy", self.policy(now.raw), n)
+        if np.any((wanted > 0) & (acting == 0)):
+            missing = int(np.flatnonzero((wanted > 0) & (acting == 0))[0])
+            raise ValueError(
+                f"behaviour never takes action {missing}, which policy takes with probability "
+                f"{wanted[missing]:g} at frame {frame + 1}: its values cannot be learned"
+            )
+        return action, float(wanted[action] / acting[action])
 
     def make_measure(self) -> Measure:
         """Every signal of a transition."""
 
         def measure(
-            now: Present, action: int, reward: float, following: Any, info: dict[str, Any]
+            now: Present, action: Any, reward: float, following: Any, info: dict[str, Any]
         ) -> list[float]:
+            done = self.actions.shown(action)
             return [
                 checks.real(
                     f"{name} at frame {self.frames + 1}",
-                    cumulant(now.raw, action, reward, following, info),
+                    cumulant(now.raw, done, reward, following, info),
                 )
                 for name, cumulant in self.cumulants.items()
             ]
@@ -277,12 +307,14 @@ class DFHTD(Agent[DFHTDSettings]):
         return found
 
 
-def _reward(observation: Any, action: int, reward: float, following: Any, info: Any) -> float:
+def _reward(observation: Any, action: Any, reward: float, following: Any, info: Any) -> float:
     return reward
 
 
 def _as_policy(name: str, policy: Any) -> Policy:
-    """A function, or the greedy choice of an agent."""
+    """A function, or what draws actions, or the greedy choice of an agent."""
+    if callable(getattr(policy, "draw", None)):
+        return policy  # type: ignore[no-any-return]
     if hasattr(policy, "predict"):
 
         def choose(observation: Any) -> Any:
@@ -290,7 +322,9 @@ def _as_policy(name: str, policy: Any) -> Policy:
 
         return choose
     if not callable(policy):
-        raise TypeError(f"{name} must be a function or an agent with predict, got {policy!r}")
+        raise TypeError(
+            f"{name} must be a function or an agent with predict or draw, got {policy!r}"
+        )
     return policy  # type: ignore[no-any-return]
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import optax
 
 from fhtd.deep.algorithm import Algorithm
@@ -70,7 +69,3 @@ class DQN(QAgent[DQNSettings]):
             loss_weights=np.ones(1),
             optimiser=self.transformation,
         )
-
-    def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """Powers of the discount, to the end of the episode."""
-        return np.asarray(self.settings.discount ** np.arange(length))[None]

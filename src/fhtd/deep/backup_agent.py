@@ -1,0 +1,224 @@
+"""Agents whose outputs are learned towards a backup, from a replay; and those with many horizons.
+
+| agent       | backup                      | what it learns                                |
+|-------------|-----------------------------|-----------------------------------------------|
+| DFHQ, FHSAC | each output one further back | a value for each of its horizons, which may move |
+| DQN, SAC    | the single output at itself | one value without end                         |
+"""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import optax
+
+from fhtd import checks
+from fhtd.deep import checkpoint
+from fhtd.deep.agent import Agent
+from fhtd.deep.backup import Backup
+from fhtd.deep.experience import Experience, Layout, Replay
+from fhtd.deep.settings import ReplaySettings
+from fhtd.deep.windows import Base
+from fhtd.environments import one_of
+from fhtd.weighting import Weighting
+
+R = TypeVar("R", bound=ReplaySettings)
+
+
+class BackupAgent(Agent[R]):
+    """An agent whose outputs are learned towards its `backup`, from a replay."""
+
+    backup: Backup
+    #: Any optimiser of optax, in place of the one that the settings name.
+    transformation: optax.GradientTransformation | None = None
+
+    def take_transformation(self, transformation: Any) -> None:
+        """Keep an optimiser of the user's own, before the agent is built.
+
+        Args:
+            transformation: one of optax's, or None.
+        """
+        if transformation is not None and not (
+            hasattr(transformation, "init") and hasattr(transformation, "update")
+        ):
+            raise TypeError(
+                "transformation must be an optimiser of optax, such as optax.adam(1e-3), got "
+                f"{transformation!r}"
+            )
+        self.transformation = transformation
+
+    def make_backup(self) -> Backup:
+        """Which rewards each output sums, and which output it bootstraps from."""
+        raise TypeError(f"{type(self).__name__} must have make_backup")
+
+    def _make_loop(self) -> Any:
+        self.backup = self.make_backup()
+        return super()._make_loop()
+
+    def make_experience(self) -> Experience:
+        """Windows of as many steps as the backup sums."""
+        layout = Layout(self.observations, self.actions, self.backup.n)
+        return Replay(self.settings, layout, self.backup.n)
+
+    @property
+    def horizons(self) -> npt.NDArray[np.float64]:
+        """The learned horizons, ascending; infinity for a value without end."""
+        return self.backup.horizons
+
+    @property
+    def acting_weights(self) -> npt.NDArray[np.float64] | None:
+        """Weight of each output in the score that actions are chosen by; None for agreement."""
+        return np.ones(self.backup.size)
+
+    def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
+        """Powers of the discount, to the end of the episode."""
+        return np.asarray(self.settings.discount ** np.arange(length))[None]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, without pickle, but for an optimiser of one's own.
+
+        Args:
+            path: of the file.
+        """
+        own = self.transformation is not None
+        checkpoint.save(self, Path(path), {"transformation": True} if own else None)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        environment: Any = None,
+        *,
+        env: Any = None,
+        transformation: Any = None,
+    ) -> Self:
+        """Read what `save` wrote; an optimiser of one's own has to be given again.
+
+        Args:
+            path: of the file.
+            environment: to go on in; default: made by the id that was saved.
+            env: the same, by the name that other libraries have for it.
+            transformation: the optimiser, where it was not one of the settings.
+        """
+        place = one_of(environment, env)
+        return checkpoint.load(cls, Path(path), place, transformation=transformation)
+
+    @classmethod
+    def from_saved(
+        cls, environment: Any, saved: "checkpoint.Saved", transformation: Any = None
+    ) -> Self:
+        """With the saved weighting, where there is one.
+
+        Args:
+            environment: to act in.
+            saved: what the file says.
+            transformation: the optimiser, where it was not one of the settings.
+        """
+        settings: Any = saved.settings
+        if saved.manifest.get("transformation") is True and transformation is None:
+            raise ValueError(
+                "it learned with an optimiser of your own: give it to load as transformation"
+            )
+        options: dict[str, Any] = {"transformation": transformation}
+        if saved.weighting is not None:
+            if saved.weighting.horizon != settings.horizon:
+                raise ValueError(f"its weighting is not one of {settings.horizon} horizons")
+            options["weighting"] = saved.weighting
+        return cls(environment, seed=saved.seed, settings=settings, **options)
+
+
+class HorizonAgent(BackupAgent[R]):
+    """An agent with an output for each of its horizons, which may move on as a window."""
+
+    weighting: Weighting
+    settings: Any
+
+    def make_backup(self) -> Backup:
+        """Horizon h points at h - n."""
+        settings = self.settings
+        self.weighting = self._given_weighting or Weighting.exponential(
+            settings.horizon, settings.discount
+        )
+        backup = Backup.fixed_horizons(self.weighting, settings.n_step, settings.horizons)
+        return backup if settings.deepen_every is None else backup.over_base(self.weighting)
+
+    def _taking(self, weighting: Weighting | None, settings: Any, given: dict[str, Any]) -> None:
+        """Remember a weighting of the user's own; its horizons stay unless asked to move."""
+        if weighting is not None:
+            if {"horizon", "discount"} & set(given):
+                raise ValueError("give either a weighting, or horizon and discount")
+            weighting.check_control()
+            given["horizon"] = weighting.horizon
+            if settings is None:
+                given.setdefault("deepen_every", None)
+        self._given_weighting = weighting
+
+    @property
+    def moves(self) -> int:
+        """How often the window of horizons has moved."""
+        base = self.state.base
+        if base is None:
+            return 0
+        # Two critics have a base each, which move together.
+        return int((base if isinstance(base, Base) else base[0]).moves)
+
+    @property
+    def base(self) -> int:
+        """The horizon beneath the window: 0 until it has moved."""
+        return self.moves * self.backup.n
+
+    @property
+    def horizons(self) -> npt.NDArray[np.float64]:
+        """The learned horizons as they are now, ascending."""
+        return self.backup.horizons + self.base
+
+    def output_names(self) -> list[str]:
+        """By horizon; by place in the window where the horizons move."""
+        if self.settings.deepen_every is None:
+            return super().output_names()
+        return [f"output{j}" for j in range(1, self.backup.size + 1)]
+
+    def deepening(self) -> dict[str, float]:
+        """The final horizon, where it grows."""
+        moves = self.settings.deepen_every is not None
+        return {"train/horizon": float(self.horizons[-1])} if moves else {}
+
+    def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
+        """Weight of each future reward in each horizon's value: (horizons, at most `length`)."""
+        if not self.base:
+            return Agent.reward_weights(self, length)
+        ahead = np.arange(length)
+        weights = self.weighting.rewards[0] * self.weighting.bootstraps[0] ** ahead
+        return np.asarray(np.where(ahead < self.horizons[:, None], weights, 0.0))
+
+    @property
+    def acting_weights(self) -> npt.NDArray[np.float64] | None:
+        """Weight of each horizon in the score that actions are chosen by; None for agreement."""
+        acting = self.settings.acting
+        return None if acting == "agreement" else acting_weights(acting, self.backup.size)
+
+
+def acting_weights(acting: Any, size: int) -> npt.NDArray[np.float64]:
+    """The setting `acting` as a weight for each of so many horizons."""
+    if isinstance(acting, str) and acting not in ("final", "mean"):
+        raise ValueError(f"acting must be final, mean, a number or weights: {acting!r}")
+    if acting == "final":
+        return np.asarray(np.eye(size)[-1])
+    if acting == "mean":
+        return np.full(size, 1 / size)
+    if isinstance(acting, int):
+        last = checks.integer("acting", acting, 1, size)
+        return np.where(np.arange(size) >= size - last, 1 / last, 0.0)
+    return checks.array("acting", acting, (size,))
+
+
+def scaled_loss_weights(weights: tuple[float, ...] | None, size: int) -> npt.NDArray[np.float64]:
+    """The setting `loss_weights` for so many horizons, scaled to a mean of 1."""
+    if weights is None:
+        return np.ones(size)
+    found = checks.array("loss_weights", weights, (size,))
+    if np.any(found < 0) or not found.sum() > 0:
+        raise ValueError("loss_weights must be at least 0 and not all 0")
+    return np.asarray(found / found.mean())
