@@ -52,7 +52,7 @@ def test_commands_are_understood(command, monkeypatch, tmp_path, capsys):
     """As printed, up to where the work would begin; a peer may have to be installed."""
     begun = []
     monkeypatch.chdir(tmp_path)
-    for place in ("fhtd.deep.run.start", "fhtd.deep.run.resume"):
+    for place in ("fhtd.deep.run.start", "fhtd.deep.run.resume", "fhtd.reproduction.study.train"):
         monkeypatch.setattr(place, stop_at(begun))
     monkeypatch.setattr("fhtd.commands.reproduce.run_experiment", stop_at(begun))
     code = main(command)
