@@ -1,8 +1,8 @@
 """Frames per second of deep agents against Stable-Baselines3 and SBX, one thread each.
 
-LunarLander-v3, hidden layers 256 x 256. The paper's work: batch 32, one update per frame. The default
-agent's: batch 128, four updates every four frames, as RL Baselines3 Zoo has it for DQN. Every
-measurement is a process of its own; repetitions are interleaved, ratios are of medians.
+LunarLander-v3, hidden layers 256 x 256. The paper's work: batch 32, one update per frame. The
+default agent's: batch 128, four updates every four frames, as RL Baselines3 Zoo has it for DQN.
+Every measurement is a process of its own; repetitions are interleaved, ratios are of medians.
 """
 
 import argparse
