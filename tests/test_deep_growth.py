@@ -172,6 +172,10 @@ def test_named_optimisers_are_optax_s(name, theirs):
 def test_the_learning_rate_falls_in_a_straight_line():
     falls = falling(0.4, 0.1, 3)
     assert_allclose([falls(i) for i in range(6)], [0.4, 0.3, 0.2, 0.1, 0.1, 0.1], rtol=1e-6)
+    # What is logged is what the optimiser takes.
+    said = agent(learning_rate=0.4, learning_rate_final=0.1, learning_rate_updates=3).settings
+    assert_allclose([said.learning_rate_after(i) for i in range(6)], [falls(i) for i in range(6)])
+    assert agent(learning_rate=0.4).settings.learning_rate_after(10) == 0.4
 
 
 @pytest.mark.parametrize("kind", [DFHQ, DQN])
