@@ -55,7 +55,7 @@ bench-deep: $(INSTALLED)
 
 demo: $(INSTALLED)
 	$(BIN)/fhtd reproduce all
-	$(BIN)/fhtd train CartPole-v1 --frames 15000 --out runs/cartpole
+	$(BIN)/fhtd train CartPole-v1 --frames 50000 --out runs/cartpole
 	$(BIN)/fhtd evaluate runs/cartpole
 	$(BIN)/fhtd watch runs/cartpole
 	$(BIN)/fhtd explore slippery-maze --out runs/explore-slippery-maze.html

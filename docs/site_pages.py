@@ -118,6 +118,23 @@ def settings_table(kind: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+def presets_table(algorithm: str) -> str:
+    """The scores that were measured with an algorithm's presets."""
+    from fhtd.deep import presets
+
+    found = json.loads((Path(presets.__file__).parent / "presets.json").read_text())
+    lines = [
+        "| preset | mean return at the end | frames | runs | command |",
+        "|---|---|---|---|---|",
+    ]
+    for name, algorithms in found.items():
+        one = algorithms.get(algorithm, {})
+        if "score" in one:
+            cells = (f"`{name}`", one["score"], f"{one['frames']:,}", one["runs"])
+            lines.append(f"| {' | '.join(map(str, cells))} | `{one['command']}` |")
+    return "\n".join(lines) + "\n"
+
+
 def interactive_pages() -> dict[str, str]:
     """The project's own pages, to be shown in frames."""
     from fhtd import problems
@@ -147,6 +164,7 @@ def generate(app: Sphinx) -> None:
     for kind in (DFHQSettings, DFHTDSettings, DQNSettings, FHSACSettings, SACSettings):
         name = kind.__name__.removesuffix("Settings").lower()
         write(GENERATED / f"settings-{name}.txt", settings_table(kind))
+    write(GENERATED / "presets-dfhq.txt", presets_table("dfhq"))
     for name, text in interactive_pages().items():
         write(GENERATED / "pages" / name, text)
 

@@ -1,4 +1,4 @@
-"""Ask your own question of a behaviour: how far will the cart have moved within so many steps?
+"""Ask your own question: how far will a behaviour have moved the cart within so many steps.
 
 python examples/question.py
 """

@@ -111,7 +111,8 @@ def test_the_best_action_is_found(kind):
     assert agent.evaluate(5, environment=Continuous(length=1)).mean() > -0.02
     action, _ = agent.predict(np.zeros(1, np.float32), deterministic=True)
     assert action == pytest.approx(0.5, abs=0.15)
-    drawn = [agent.predict(np.zeros((3, 1), np.float32))[0] for _ in range(3)]
+    seen = np.zeros((3, 1), np.float32)
+    drawn = [agent.predict(seen, deterministic=False)[0] for _ in range(3)]
     assert np.shape(drawn) == (3, 3, 1)
     assert len(np.unique(drawn)) > 3
 
@@ -469,7 +470,7 @@ def test_the_command_picks_the_algorithm_and_says_so(tmp_path, capsys):
     folder = tmp_path / "it"
     code, out, err = run(capsys, "train", "Pendulum-v1", *small, "--tau", 0.1, "--out", folder)
     assert (code, err) == (0, "")
-    first, second, _ = out.splitlines()
+    first, second, *_ = out.splitlines()
     assert first == "algorithm fhsac: the actions of Pendulum-v1 are continuous"
     assert second == "preset default"
     kept = json.loads((folder / "run.json").read_text())

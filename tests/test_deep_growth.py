@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fhtd import Weighting
-from fhtd.deep import DFHQ, DQN, windows
+from fhtd.deep import DFHQ, DFHTD, DQN, FHSAC, windows
 from fhtd.deep.optimisers import build, falling
 
 SMALL = {"hidden": (8, 8), "learning_starts": 8, "batch_size": 4, "replay_size": 200}
@@ -93,6 +93,38 @@ def test_a_window_can_grow():
     grown.learn(20)
 
 
+@pytest.mark.parametrize("changes", [{}, {"tau": 0.1}, {"deepen_every": 5}])
+def test_critics_grow(changes):
+    grown = FHSAC(
+        "Pendulum-v1", seed=0, **SMALL, **({"horizon": 3, "deepen_every": None} | changes)
+    )
+    grown.learn(30)
+    kept, observed = grown.values(np.ones(3)), np.ones(3)
+    base = grown.base
+    grown.extend(5)
+    assert_array_equal(grown.horizons, base + np.arange(1, 6))
+    values = grown.values(observed)
+    assert_allclose(values[..., :3], kept, rtol=1e-5)
+    assert_allclose(values[..., 3:], np.repeat(kept[..., -1:], 2, axis=-1), rtol=1e-5)
+    grown.learn(10)
+
+
+@pytest.mark.parametrize("weighting", [Weighting.exponential(3, 0.9), Weighting.fourier(3, 1.0)])
+def test_predictions_grow(weighting):
+    signals = {"reward": lambda o, a, r, n, i: r, "left": lambda o, a, r, n, i: float(a == 0)}
+    grown = DFHTD(
+        "CartPole-v1", lambda o: [0.5, 0.5], weighting=weighting, cumulants=signals, **SMALL
+    )
+    grown.learn(30)
+    kept = grown.values(np.ones(4))
+    grown.extend(5)
+    for name, values in grown.values(np.ones(4)).items():
+        assert_allclose(values[:3], kept[name], rtol=1e-5)
+        assert_allclose(values[3:], np.repeat(kept[name][-1:], 2), rtol=1e-5)
+    grown.learn(30)
+    assert len(grown.values(np.ones(4))["left"]) == 5
+
+
 def test_a_weighting_grows_as_it_says():
     grown = DFHQ("CartPole-v1", weighting=Weighting.average(3), preset="paper", **SMALL)
     grown.learn(20)
@@ -140,6 +172,10 @@ def test_named_optimisers_are_optax_s(name, theirs):
 def test_the_learning_rate_falls_in_a_straight_line():
     falls = falling(0.4, 0.1, 3)
     assert_allclose([falls(i) for i in range(6)], [0.4, 0.3, 0.2, 0.1, 0.1, 0.1], rtol=1e-6)
+    # What is logged is what the optimiser takes.
+    said = agent(learning_rate=0.4, learning_rate_final=0.1, learning_rate_updates=3).settings
+    assert_allclose([said.learning_rate_after(i) for i in range(6)], [falls(i) for i in range(6)])
+    assert agent(learning_rate=0.4).settings.learning_rate_after(10) == 0.4
 
 
 @pytest.mark.parametrize("kind", [DFHQ, DQN])

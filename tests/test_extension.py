@@ -157,8 +157,8 @@ def test_other_settings_never_replace_those_of_the_experiment(folder: Path) -> N
     assert "+ holds " in own
     assert "x fails " in other
     page = (folder / "runs" / "report.html").read_text()
-    assert "Of 1 claims 1 hold, 0 fail and 0 are inconclusive." in page
-    assert "Of 1 claims at other settings than the paper's, marked below, 0 hold, 1 fail" in page
+    assert "Of 1 claim 1 holds, 0 fail and 0 are inconclusive." in page
+    assert "Of 1 claim at other settings than the paper's, marked below, 0 hold, 1 fails" in page
     assert page.count("limit 1000.0 instead of 0.0") == 3  # index, table of claims, chapter
 
 

@@ -81,7 +81,7 @@ def test_every_preset_is_one_that_an_agent_takes(kind: type[DFHQ] | type[DQN]) -
 
 def test_presets_of_an_environment_go_on_top_of_the_general_one() -> None:
     general, tuned = (DFHQ.settings_of(name) for name in ("default", "CartPole-v1"))
-    assert (tuned.deepen_every, general.deepen_every) == (100, 400)
+    assert (tuned.n_step, general.n_step) == (4, 1)
     assert tuned.batch_size == general.batch_size != DFHQSettings().batch_size
 
 

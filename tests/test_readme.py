@@ -46,7 +46,7 @@ def test_there_is_a_test_for_each_snippet():
 
 def test_an_agent_is_trained_and_looked_at(monkeypatch, tmp_path, capsys):
     pytest.importorskip("equinox")
-    run_snippet("DFHQ", monkeypatch, tmp_path, {"15_000": "600"})
+    run_snippet("DFHQ", monkeypatch, tmp_path, {"50_000": "600"})
     assert len(capsys.readouterr().out.strip("[]\n").split()) == 10
     assert "what DFHQ expects" in (tmp_path / "episode.html").read_text()
 
@@ -76,7 +76,7 @@ def test_commands_do_what_is_said_of_them(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     said = {}
     for command in COMMANDS:
-        shorter = ["600" if word == "15000" else word for word in command]
+        shorter = ["600" if word == "50000" else word for word in command]
         assert main(shorter) == 0, capsys.readouterr().err
         said[command[0]] = capsys.readouterr().out
     assert set(said) == {"train", "evaluate", "watch", "explore", "reproduce"}

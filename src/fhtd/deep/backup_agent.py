@@ -6,6 +6,7 @@
 | DQN, SAC    | the single output at itself | one value without end                         |
 """
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -192,6 +193,47 @@ class HorizonAgent(BackupAgent[R]):
         ahead = np.arange(length)
         weights = self.weighting.rewards[0] * self.weighting.bootstraps[0] ** ahead
         return np.asarray(np.where(ahead < self.horizons[:, None], weights, 0.0))
+
+    def grown(self, more: int) -> Any:
+        """The present state with so many more outputs, copies of the last.
+
+        Args:
+            more: how many.
+        """
+        raise TypeError(f"{type(self).__name__} must have grown")
+
+    def extend(self, horizon: int | Weighting) -> Self:
+        """Grow to a longer final horizon in place, keeping all that is learned.
+
+        New horizons begin as copies of the longest so far. Episodes, replay and random numbers go
+        on as they are. In a window, `horizon` is how many it holds.
+
+        Args:
+            horizon: a number where the weighting continues by itself (exponential, average), or a
+                Weighting whose first coefficients are the present ones.
+        """
+        old, before = self.settings, self.backup
+        if (old.horizons, old.loss_weights) != (None, None) or isinstance(old.acting, tuple):
+            raise ValueError(
+                "extend needs an agent without `horizons`, `loss_weights` or weights in `acting`: "
+                "they say nothing of the new horizons"
+            )
+        weighting = self.weighting.continued(horizon)
+        longer = Backup.fixed_horizons(weighting, old.n_step)
+        if not np.array_equal(longer.horizons[: before.size], before.horizons):
+            raise ValueError(
+                f"horizon must be {old.horizon} and a multiple of n_step, got {weighting.horizon}"
+            )
+        more = longer.size - before.size
+        if not more:
+            return self
+        state = self.grown(more)
+        self.settings = self.loop.settings = replace(old, horizon=weighting.horizon)
+        if self._given_weighting is not None:
+            self._given_weighting = weighting
+        self.backup = self.make_backup()
+        self.loop.learn_by(self.make_algorithm(), state)
+        return self
 
     @property
     def acting_weights(self) -> npt.NDArray[np.float64] | None:

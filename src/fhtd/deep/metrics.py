@@ -39,7 +39,7 @@ class Recent:
             "rollout/ep_len_mean": float(recent[:, 1].mean()),
             **agent.exploration(),
             "train/n_updates": agent.updates,
-            "train/learning_rate": agent.settings.learning_rate,
+            "train/learning_rate": agent.settings.learning_rate_after(agent.updates),
             "train/loss": float(statistics["loss"].mean()),
             **agent.deepening(),
         }

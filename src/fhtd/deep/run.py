@@ -73,14 +73,14 @@ class Stop:
 
 
 @contextmanager
-def signals_kept(stop: Stop) -> Iterator[None]:
-    """Ctrl-C and SIGTERM only set `stop`; a second one ends at once."""
+def signals_kept(stop: Stop, patient: bool = False) -> Iterator[None]:
+    """Ctrl-C and SIGTERM only set `stop`; a second one ends at once, unless `patient`."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def note(number: int, frame: Any) -> None:
-        if stop.number is not None:
+        if stop.number is not None and not patient:
             raise Interrupted(number)
         stop.number = number
 

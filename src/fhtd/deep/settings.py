@@ -86,6 +86,17 @@ class Settings:
         if self.max_episode_frames is not None:
             checks.integer("max_episode_frames", self.max_episode_frames, 1, _MOST_FRAMES)
 
+    def learning_rate_after(self, updates: int) -> float:
+        """The learning rate of the next update.
+
+        Args:
+            updates: Gradient steps so far.
+        """
+        if self.learning_rate_final is None:
+            return self.learning_rate
+        share = min(updates / self.learning_rate_updates, 1.0)
+        return self.learning_rate + share * (self.learning_rate_final - self.learning_rate)
+
     def make_optimiser(self) -> optax.GradientTransformation:
         """What these settings say of it: its name, learning rates and clipping."""
         rate: float | optax.Schedule = self.learning_rate

@@ -149,8 +149,8 @@ _SMALLEST = 1e-3
 
 
 def _reach(weights: Floats) -> Floats:
-    """The largest size of some weights within so many records around each."""
-    size = np.abs(weights).max(axis=1)
+    """The largest of some sizes within so many records around each."""
+    size = weights.max(axis=1)
     padded = np.pad(size, _WINDOW // 2, mode="edge")
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, _WINDOW).max(axis=1))
 
@@ -165,19 +165,22 @@ def plot(config: Config, data: Arrays) -> "Figure":
     }
     rows = style.thin(len(data["step"]))
     for panel, arm in zip(axes[0], ARMS, strict=True):
-        mean = data[f"{arm}.mean"]
+        mean, error = np.abs(data[f"{arm}.mean"]), data[f"{arm}.error"]
         for label, which, index in GROUPS:
-            reach = np.maximum(_reach(mean[:, which]), _SMALLEST)
-            style.line(panel, data["step"][rows], reach[rows], None, label, index)
+            size, low, high = (
+                np.maximum(_reach(one[:, which]), _SMALLEST)[rows]
+                for one in (mean, mean - error, mean + error)
+            )
+            style.line(panel, data["step"][rows], size, None, label, index)
+            colour, _ = style.look(index)
+            panel.fill_between(data["step"][rows], low, high, color=colour, alpha=0.2, linewidth=0)
         panel.set_yscale("log")
-        style.label(panel, titles[arm], "step", "size of the weight")
-        panel.get_legend().remove()
-    style.legend_above(figure, axes[0, 0], columns=len(GROUPS))
+        style.label(panel, titles[arm], "step", "size of the weight", columns=3, below=True)
     around = _WINDOW * int(data["step"][-1] - data["step"][-2]) if len(data["step"]) > 1 else 1
     style.say(
         figure,
-        f"means of {config.runs:,} runs, which swing about 0: the largest size within {around:,} "
-        f"steps, {_SMALLEST:g} at least; every weight and its standard error are in weights.csv",
+        f"the largest size within {around:,} steps of means that swing about 0, drawn as "
+        f"{_SMALLEST:g} where smaller; {style.band(config.runs)}",
     )
     return figure
 

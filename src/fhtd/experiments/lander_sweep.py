@@ -183,14 +183,14 @@ def plot(config: Config, data: Arrays) -> "Figure":
                 label = best[0].kind + best[0].target
                 # Side by side: between two widths there is nothing.
                 shift = 0.12 * (index - (len(kinds) * len(config.target_intervals) - 1) / 2)
-                panel.errorbar(
-                    np.add(places, shift),
-                    means,
-                    error,
-                    fmt=style.MARKERS[index % len(style.MARKERS)],
-                    color=style.COLOURS[index % len(style.COLOURS)],
-                    label=label,
-                )
+                colour, _ = style.look(index)
+                at = np.add(places, shift)
+                marker = style.MARKERS[index % len(style.MARKERS)]
+                panel.plot(at, means, marker, color=colour, label=label)
+                for x, mean, reach in zip(at, means, error, strict=True):
+                    panel.fill_between(
+                        [x - 0.02, x + 0.02], mean - reach, mean + reach, color=colour, alpha=0.3
+                    )
                 index += 1
         title = f"$\\gamma$ = {discount:g}, {config.runs} runs of {config.frames:,} frames"
         style.label(panel, title, "width of the hidden layers", "area under the curve", beside=True)

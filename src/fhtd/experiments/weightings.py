@@ -170,8 +170,9 @@ def plot(config: Config, data: Arrays) -> "Figure":
         panel.set_xscale("log")
         panel.set_yscale("log")
         title = problem.replace("-", " ")
-        style.label(panel, f"{title}: V at horizon H", "step", "relative error")
-        panel.get_legend().remove()
+        style.label(
+            panel, f"{title}: V at horizon H", "step", "relative error", columns=3, below=True
+        )
         panel = axes[1, column]
         ahead = np.arange(1, config.horizon + 1)
         state = _shown(data, problem)
@@ -183,7 +184,6 @@ def plot(config: Config, data: Arrays) -> "Figure":
             panel, f"{title}: when rewards come", "steps ahead of one state", "expected reward"
         )
         style.whole_steps(panel)
-    style.legend_above(figure, axes[0, 0], columns=len(NAMES))
     style.say(figure, style.band(config.runs))
     return figure
 

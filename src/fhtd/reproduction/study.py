@@ -67,11 +67,13 @@ def run_seed(study: Study, seed: int, block: Block) -> Arrays:
     else:
         run = runs.start(request, folder)
     stop = runs.Stop()
+    is_worker = multiprocessing.parent_process() is not None
     try:
-        with runs.signals_kept(stop):
+        # A pool that ends tells its workers twice: the checkpoint must be whole.
+        with runs.signals_kept(stop, patient=is_worker):
             run.train(stop=stop)
     except runs.Interrupted:
-        if multiprocessing.parent_process() is None:
+        if not is_worker:
             raise
         # A worker that is told to end: its checkpoint is written, and nobody waits for more.
         os._exit(0)

@@ -86,19 +86,23 @@ def line(
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def label(axes: "Axes", title: str, x: str, y: str, columns: int = 1, beside: bool = False) -> None:
-    """Name the panel and its axes; the legend inside, or beside where it would hide curves."""
+def label(
+    axes: "Axes",
+    title: str,
+    x: str,
+    y: str,
+    columns: int = 1,
+    beside: bool = False,
+    below: bool = False,
+) -> None:
+    """Name the panel and its axes; the legend inside, or elsewhere where it would hide curves."""
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
+    if below:
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.18)}
     axes.legend(fontsize=8, ncols=columns, **place)
-
-
-def legend_above(figure: "Figure", axes: "Axes", columns: int) -> None:
-    """One legend for panels with the same lines, above them all, where it hides nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=8)
 
 
 def say(figure: "Figure", text: str) -> None:

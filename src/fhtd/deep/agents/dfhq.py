@@ -1,15 +1,14 @@
 """DFHQ: deep fixed-horizon Q-learning, the paper's agent."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, Unpack
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack
 
-import numpy as np
 import optax
 
 from fhtd import checks
 from fhtd.deep import windows
 from fhtd.deep.algorithm import Algorithm
-from fhtd.deep.backup import Backup, closed_horizons
+from fhtd.deep.backup import closed_horizons
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
@@ -136,47 +135,16 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         parameters = (*state.parameters[:first], *arrays)
         self.state = state._replace(parameters=parameters, target=target, base=base)
 
-    def extend(self, horizon: int | Weighting) -> Self:
-        """Grow to a longer final horizon in place, keeping all that is learned.
-
-        New horizons begin as copies of the longest so far. Episodes, replay and random numbers go
-        on as they are. In a window, `horizon` is how many it holds.
+    def grown(self, more: int) -> Any:
+        """The present state with so many more outputs, copies of the last.
 
         Args:
-            horizon: a number where the weighting continues by itself (exponential, average), or a
-                Weighting whose first coefficients are the present ones.
+            more: how many.
         """
-        old, before = self.settings, self.backup
-        if (old.horizons, old.loss_weights) != (None, None) or isinstance(old.acting, tuple):
-            raise ValueError(
-                "extend needs an agent without `horizons`, `loss_weights` or weights in `acting`: "
-                "they say nothing of the new horizons"
-            )
-        weighting = self.weighting.continued(horizon)
-        # A backup of the longer weighting must learn the present horizons and then more.
-        settings = replace(old, horizon=weighting.horizon)
-        longer = Backup.fixed_horizons(weighting, old.n_step)
-        if not np.array_equal(longer.horizons[: before.size], before.horizons):
-            raise ValueError(
-                f"horizon must be {old.horizon} and a multiple of n_step, got {weighting.horizon}"
-            )
-        more = longer.size - before.size
-        if not more:
-            return self
-        state, self.settings = self.state, settings
-        if self._given_weighting is not None:
-            self._given_weighting = weighting
-        first = 1 if settings.normalise else 0
+        state, first = self.state, 1 if self.settings.normalise else 0
         parts = (state.parameters[first:], state.target, state.optimiser)
         arrays, target, memory = windows.grown(
-            parts, parts[0], self.actions.n, more, unshared=settings.unshared
+            parts, parts[0], self.actions.n, more, unshared=self.settings.unshared
         )
-        self.backup = self.make_backup()
-        self.loop.settings = settings
-        self.loop.learn_by(
-            self.make_algorithm(),
-            state._replace(
-                parameters=(*state.parameters[:first], *arrays), target=target, optimiser=memory
-            ),
-        )
-        return self
+        parameters = (*state.parameters[:first], *arrays)
+        return state._replace(parameters=parameters, target=target, optimiser=memory)

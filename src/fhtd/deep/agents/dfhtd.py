@@ -1,7 +1,7 @@
 """DFHTD: what a given policy will bring, at every horizon, in signals of the user's own choice."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
@@ -14,7 +14,7 @@ import optax
 from jax import Array
 
 from fhtd import archive, checks
-from fhtd.deep import checkpoint, networks
+from fhtd.deep import checkpoint, networks, windows
 from fhtd.deep.agent import Agent
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
@@ -258,6 +258,42 @@ class DFHTD(Agent[DFHTDSettings]):
             name: self.weighting.expected_rewards(values)
             for name, values in self.values(observation).items()
         }
+
+    def extend(self, horizon: int | Weighting) -> Self:
+        """Grow to a longer final horizon in place, keeping all that is learned.
+
+        New horizons begin as copies of the longest so far.
+
+        Args:
+            horizon: a number where the weighting continues by itself (exponential, average), or a
+                Weighting whose first coefficients are the present ones.
+        """
+        old, is_complex = self.settings, self.weighting.is_complex
+        if old.loss_weights is not None or (old.unshared and is_complex):
+            raise ValueError(
+                "extend needs an agent without `loss_weights`, which say nothing of new horizons, "
+                "and shared layers where the weighting is complex"
+            )
+        weighting = self.weighting.continued(horizon)
+        more = weighting.horizon - old.horizon
+        if not more:
+            return self
+        state = self.state
+        # Complex values have their real parts before their imaginary ones, signal by signal.
+        heads = len(self.cumulants) * (2 if is_complex else 1)
+        parameters, memory = windows.grown(
+            (state.parameters, state.optimiser),
+            state.parameters,
+            heads,
+            more,
+            unshared=old.unshared,
+        )
+        self.settings = self.loop.settings = replace(old, horizon=weighting.horizon)
+        if self._given_weighting is not None:
+            self._given_weighting = weighting
+        grown = state._replace(parameters=parameters, optimiser=memory)
+        self.loop.learn_by(self.make_algorithm(), grown)
+        return self
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, without pickle, but for policies and signals.

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import optax
 
 from fhtd import checks
+from fhtd.deep import windows
 from fhtd.deep.backup import closed_horizons
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
@@ -132,3 +133,16 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
         critics, base = moved(state.parameters.critics, state.base)
         parameters = state.parameters._replace(critics=critics)
         self.state = state._replace(parameters=parameters, target=target, base=base)
+
+    def grown(self, more: int) -> Any:
+        """The present state with so many more outputs of both critics, copies of the last.
+
+        Args:
+            more: how many.
+        """
+        state = self.state
+        critics = state.parameters.critics
+        parts = (critics, state.target, state.optimiser)
+        critics, target, memory = windows.grown(parts, critics[0], 1, more, unshared=False)
+        parameters = state.parameters._replace(critics=critics)
+        return state._replace(parameters=parameters, target=target, optimiser=memory)
