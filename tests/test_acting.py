@@ -98,3 +98,11 @@ def test_other_words_are_refused():
         with_values(np.eye(2), "loudest")
     with pytest.raises(ValueError, match="acting must be final, mean, agreement"):
         DFHQ("CartPole-v1", acting="loudest")
+
+
+@pytest.mark.parametrize("acting", ["final", "agreement"])
+def test_values_that_have_diverged_leave_the_first_action(acting):
+    assert with_values(np.eye(2), acting)._greedy(0).tolist()
+    broken = with_values(np.eye(2), acting)
+    broken._state.weights[:] = np.nan
+    assert broken.act(0) == 0

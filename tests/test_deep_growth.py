@@ -198,3 +198,14 @@ def test_wrong_rates_are_refused():
     for name, value in (("learning_rate_final", -1), ("learning_rate_updates", 0)):
         with pytest.raises(ValueError, match=name):
             agent(**{name: value})
+
+
+def test_memories_of_another_shape_are_refused_before_anything_changes():
+    own = optax.adafactor(1e-3, min_dim_size_to_factor=2)
+    grown = agent(transformation=own)
+    grown.learn(30)
+    with pytest.raises(ValueError, match="extend cannot grow what transformation remembers"):
+        grown.extend(5)
+    assert_array_equal(grown.horizons, [1, 2, 3])
+    assert grown.settings.horizon == 3
+    grown.learn(30)

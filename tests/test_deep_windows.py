@@ -242,3 +242,53 @@ def test_running_statistics_are_those_of_everything_seen():
     np.testing.assert_allclose(seen.squares / seen.total, whole.var(axis=0), rtol=1e-4)
     np.testing.assert_allclose(apply(seen, whole).std(axis=0), 1, rtol=1e-3)
     assert float(np.abs(apply(seen, np.array([[1e9, -1e9]], np.float32))).max()) == 10
+
+
+def base_value(network_arrays, base, observed):
+    """Horizon m by hand: hidden layers of one network, and the head of a base."""
+    x = observed
+    for i in range(0, len(network_arrays) - 2, 2):
+        x = np.maximum(x @ np.asarray(network_arrays[i]) + np.asarray(network_arrays[i + 1]), 0)
+    return x @ np.asarray(base.weight) + np.asarray(base.bias)
+
+
+def test_the_base_of_a_target_network_is_its_own():
+    # The target network is never copied here: its base must be its first horizon of the beginning,
+    # not the online head on hidden layers that the head was not learned with.
+    agent = DFHQ(
+        "CartPole-v1",
+        preset="paper",
+        seed=0,
+        hidden=(8,),
+        horizon=3,
+        deepen_every=20,
+        target_update_interval=10_000,
+        learning_starts=8,
+        learning_rate=1e-2,
+    )
+    observed = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    first = np.stack([agent.values(one)[:, 0] for one in observed])
+    agent.learn(8 + 25)
+    assert agent.base == 1
+    state = agent.state
+    found = base_value(state.target, state.target_base, observed)
+    np.testing.assert_allclose(found, first, rtol=1e-4, atol=1e-5)
+    mixed = base_value(state.target, state.base, observed)
+    assert not np.allclose(mixed, first, rtol=1e-2)
+
+
+def test_a_copied_target_network_has_the_online_base():
+    agent = DFHQ(
+        "CartPole-v1",
+        preset="paper",
+        seed=0,
+        hidden=(8,),
+        horizon=3,
+        deepen_every=20,
+        target_update_interval=30,
+        learning_starts=8,
+    )
+    agent.learn(8 + 29)
+    assert agent.updates == 30
+    for mine, other in zip(agent.state.target_base, agent.state.base, strict=True):
+        np.testing.assert_array_equal(mine, other)

@@ -227,12 +227,21 @@ class HorizonAgent(BackupAgent[R]):
         more = longer.size - before.size
         if not more:
             return self
-        state = self.grown(more)
-        self.settings = self.loop.settings = replace(old, horizon=weighting.horizon)
-        if self._given_weighting is not None:
+        state, given = self.grown(more), self._given_weighting
+        self.settings = replace(old, horizon=weighting.horizon)
+        if given is not None:
             self._given_weighting = weighting
         self.backup = self.make_backup()
-        self.loop.learn_by(self.make_algorithm(), state)
+        try:
+            self.loop.learn_by(self.make_algorithm(), state)
+        except ValueError:
+            self.settings, self._given_weighting, self.backup = old, given, before
+            self.weighting = given or Weighting.exponential(old.horizon, old.discount)
+            raise ValueError(
+                "extend cannot grow what transformation remembers: its arrays are not shaped as "
+                "the parameters are"
+            ) from None
+        self.loop.settings = self.settings
         return self
 
     @property

@@ -108,7 +108,15 @@ class Loop:
             state: To go on from; None to begin when it is first asked for.
         """
         layout = self.experience.layout
-        self.algorithm, self.plan = algorithm, planned(algorithm, layout)
+        plan = planned(algorithm, layout)
+        if state is not None:
+            now, wanted = (
+                [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)]
+                for tree in (state, plan.state)
+            )
+            if now != wanted:
+                raise ValueError("state must have the shapes of the algorithm's own")
+        self.algorithm, self.plan = algorithm, plan
         words = np.random.SeedSequence(self.seed, spawn_key=(4,)).generate_state(2)
         key = jax.random.wrap_key_data(jnp.asarray(words, jnp.uint32))
         self.compiled = compiled(algorithm, layout, key)

@@ -41,6 +41,8 @@ class State(NamedTuple):
     updates: Array
     #: None where the horizons stay where they are.
     base: windows.Base | None = None
+    #: The target network's own, whose heads fit its hidden layers; None without either.
+    target_base: windows.Base | None = None
 
 
 def q_learning(
@@ -96,9 +98,10 @@ def q_learning(
         has_target = settings.target_update_interval > 1
         target = tuple(map(jnp.copy, arrays)) if has_target else None
         base = None if deepen_every is None else windows.grounded(arrays, actions.n)
+        its_base = None if base is None or target is None else jax.tree.map(jnp.copy, base)
         parameters = (normaliser.begin(observations.shape), *arrays) if normalises else arrays
         none_yet = jnp.zeros((), jnp.int32)
-        return State(parameters, target, optimiser.init(arrays), none_yet, base)
+        return State(parameters, target, optimiser.init(arrays), none_yet, base, its_base)
 
     def parted(parameters: tuple[Any, ...]) -> tuple[Seen | None, Arrays]:
         """What observations are normalised by, and the network's arrays."""
@@ -116,19 +119,22 @@ def q_learning(
         """U_j(S'): the best permitted action of each output; and of the base, if there is one."""
         mask = batch.next_masks[:, :, None] > 0
 
-        def valued_by(arrays: Arrays) -> Array:
+        def valued_by(arrays: Arrays, base: windows.Base | None) -> Array:
             """Q_j(S', .), the base first where there is one; what is forbidden is far below."""
-            if state.base is not None:
-                arrays = windows.widened(arrays, state.base)
+            if base is not None:
+                arrays = windows.widened(arrays, base)
             return jnp.where(mask, outputs(seen, arrays, batch.next_observations), _FORBIDDEN)
 
         fixed = state.target
-        online = valued_by(arrays if fixed is None or settings.double else fixed)
+        if fixed is None or settings.double:
+            online = valued_by(arrays, state.base)
+        else:
+            online = valued_by(fixed, state.target_base)
         if not settings.double:
             found = online.max(axis=1)
         elif fixed is not None:
             chosen = online.argmax(axis=1, keepdims=True)
-            found = jnp.take_along_axis(valued_by(fixed), chosen, axis=1)[:, 0]
+            found = jnp.take_along_axis(valued_by(fixed, state.target_base), chosen, axis=1)[:, 0]
         else:
             # The output that bootstraps from j, the next one, says which action it is about.
             above = jnp.concatenate([online[:, :, 1:], online[:, :, -1:]], axis=2)
@@ -156,19 +162,21 @@ def q_learning(
         changes, memory = optimiser.update(gradients, state.optimiser, arrays)
         arrays = optax.apply_updates(arrays, changes)
         updates = state.updates + 1
-        target, base = state.target, state.base
+        target, base, its_base = state.target, state.base, state.target_base
         if target is not None:
             due = updates % settings.target_update_interval == 0
-            target = windows.where(due, arrays, target)
+            target, its_base = windows.where(due, (arrays, base), (target, its_base))
         if base is not None and deepen_every is not None:
             due = updates % deepen_every == 0
-            if target is not None:
-                target = windows.where(due, windows.moved(target, base)[0], target)
+            if target is not None and its_base is not None:
+                target, its_base = windows.where(
+                    due, windows.moved(target, its_base), (target, its_base)
+                )
             arrays, base = windows.where(due, windows.moved(arrays, base), (arrays, base))
         counted = jnp.broadcast_to(known, targets.shape)
         mean = jnp.where(counted, targets, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
         parameters = arrays if seen is None else (seen, *arrays)
-        found = State(parameters, target, memory, updates, base)
+        found = State(parameters, target, memory, updates, base, its_base)
         return found, {"loss": errors, "target": mean}
 
     def values(parameters: tuple[Any, ...], observed: Array) -> Array:

@@ -54,6 +54,8 @@ class State(NamedTuple):
     updates: Array
     #: Of each critic; None where the horizons stay where they are.
     base: tuple[windows.Base, ...] | None = None
+    #: The target networks' own, whose heads fit their hidden layers; None without either.
+    target_base: tuple[windows.Base, ...] | None = None
 
 
 def soft_actor_critic(
@@ -131,8 +133,9 @@ def soft_actor_critic(
         if deepen_every is not None:
             base = tuple(windows.grounded(arrays, 1) for arrays in critics)
         target = None if settings.tau is None else jax.tree.map(jnp.copy, critics)
+        its_base = None if base is None or target is None else jax.tree.map(jnp.copy, base)
         parameters = Parameters(actor, critics, log_temperature)
-        return State(parameters, target, memory, jnp.zeros((), jnp.int32), base)
+        return State(parameters, target, memory, jnp.zeros((), jnp.int32), base, its_base)
 
     def policy(actor: Arrays, seen: Array) -> Array:
         """Mean and log deviation of each of an action's numbers: (batch, numbers, 2)."""
@@ -145,7 +148,8 @@ def soft_actor_critic(
 
     def next_values(state: State, following: Array, noise: Array) -> tuple[Array, Array | None]:
         """U_j(S'), and of the base, if there is one."""
-        parameters, base = state.parameters, state.base
+        parameters = state.parameters
+        base = state.base if state.target is None else state.target_base
         done, log_density = gaussian.drawn(policy(parameters.actor, following), noise)
         critics = parameters.critics if state.target is None else state.target
         if base is not None:
@@ -205,13 +209,15 @@ def soft_actor_critic(
             change, for_temperature = of_temperature.update(down, for_temperature, log_temperature)
             log_temperature = optax.apply_updates(log_temperature, change)
         updates = state.updates + 1
-        target, base = state.target, state.base
+        target, base, its_base = state.target, state.base, state.target_base
         if target is not None:
             target = optax.incremental_update(critics, target, settings.tau)
+            if base is not None and its_base is not None:
+                its_base = tuple(map(nearer, its_base, base))
         if base is not None and deepen_every is not None:
             due = updates % deepen_every == 0
-            if target is not None:
-                target = windows.where(due, moved(target, base)[0], target)
+            if target is not None and its_base is not None:
+                target, its_base = windows.where(due, moved(target, its_base), (target, its_base))
             critics, base = windows.where(due, moved(critics, base), (critics, base))
         counted = jnp.broadcast_to(known, targets.shape)
         mean = jnp.where(counted, targets, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
@@ -221,9 +227,15 @@ def soft_actor_critic(
             (for_actor, for_critics, for_temperature),
             updates,
             base,
+            its_base,
         )
         metrics = {"loss": errors, "target": mean, "entropy": -log_density}
         return found, metrics | {"ent_coef": temperature}
+
+    def nearer(slow: windows.Base, quick: windows.Base) -> windows.Base:
+        """A target network's base follows as its other arrays do."""
+        weight, bias = optax.incremental_update(quick[:2], slow[:2], settings.tau)
+        return windows.Base(weight, bias, quick.moves)
 
     def act(parameters: Parameters, observed: Array, masks: Array, key: Array | None) -> Array:
         """Drawn from the policy with the key, or its middle."""

@@ -129,7 +129,9 @@ class ControlLearner(Learner):
             lowest, highest = found.min(axis=0), found.max(axis=0)
             alike = highest == lowest
             scores = ((found - lowest) / np.where(alike, 1, highest - lowest)).mean(axis=1)
-        return np.flatnonzero(scores == scores.max())
+        best = np.flatnonzero(scores == scores.max())
+        # Values that have diverged have no best; compiled code takes the first action there, too.
+        return best if len(best) else np.zeros(1, np.intp)
 
     def predict(
         self,

@@ -127,13 +127,15 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         state = self.state
         if state.base is None:
             raise ValueError("deepen needs an agent with deepen_every: its horizons stay otherwise")
-        target = state.target
+        target, its_base = state.target, state.target_base
         if target is not None:
-            target, _ = windows.moved(target, state.base)
+            target, its_base = windows.moved(target, its_base)
         first = 1 if self.settings.normalise else 0
         arrays, base = windows.moved(state.parameters[first:], state.base)
         parameters = (*state.parameters[:first], *arrays)
-        self.state = state._replace(parameters=parameters, target=target, base=base)
+        self.state = state._replace(
+            parameters=parameters, target=target, base=base, target_base=its_base
+        )
 
     def grown(self, more: int) -> Any:
         """The present state with so many more outputs, copies of the last.

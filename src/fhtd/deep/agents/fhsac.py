@@ -127,12 +127,14 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
         state = self.state
         if state.base is None:
             raise ValueError("deepen needs an agent with deepen_every: its horizons stay otherwise")
-        target = state.target
+        target, its_base = state.target, state.target_base
         if target is not None:
-            target, _ = moved(target, state.base)
+            target, its_base = moved(target, its_base)
         critics, base = moved(state.parameters.critics, state.base)
         parameters = state.parameters._replace(critics=critics)
-        self.state = state._replace(parameters=parameters, target=target, base=base)
+        self.state = state._replace(
+            parameters=parameters, target=target, base=base, target_base=its_base
+        )
 
     def grown(self, more: int) -> Any:
         """The present state with so many more outputs of both critics, copies of the last.
