@@ -52,9 +52,9 @@ def results_page() -> str:
     lines = [
         "# Results, claim by claim",
         "",
-        "One section for each folder in `results`, written when the site is built. A claim was put "
-        "into words, with its rule, before it was measured. It *holds* or *fails* only if the 95% "
-        "interval over seeds says so, and is *inconclusive* otherwise.",
+        "One section for each folder in `results`, written when the site is built. Every claim has "
+        "a rule that decides it. It *holds* or *fails* only if the 95% interval over seeds says "
+        "so, and is *inconclusive* otherwise.",
         "",
     ]
     found = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/summary.json"))]
@@ -114,7 +114,8 @@ def settings_table(kind: Any) -> str:
                 sentences[name] = " ".join(text.split())
     lines = ["| setting | without a preset | what it is |", "|---|---|---|"]
     for field in dataclasses.fields(kind):
-        lines.append(f"| `{field.name}` | `{field.default!r}` | {plain(sentences[field.name])} |")
+        said = plain(sentences[field.name]).replace("\\`", "`")
+        lines.append(f"| `{field.name}` | `{field.default!r}` | {said} |")
     return "\n".join(lines) + "\n"
 
 
