@@ -29,8 +29,8 @@ def _announced(name: Any) -> None:
     space, slash, _ = str(name).partition("/")
     if not slash or ":" in space or name in gymnasium.registry:
         return
-    for found in entry_points(group="gymnasium.envs", name=space):
-        _made(lambda found=found: found.load()(), repr(name))
+    announced = entry_points(group="gymnasium.envs", name=space)
+    _made(lambda: [found.load()() for found in announced], repr(name))
 
 
 def make(environment: Any, **options: Any) -> Any:

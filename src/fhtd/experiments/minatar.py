@@ -45,10 +45,9 @@ class Config(comparison.Config):
     """Frames of a run: one number, or one for each environment."""
 
     def __post_init__(self) -> None:
-        texts = all(isinstance(arm, str) for arm in self.arms)
-        if not texts or comparison.labels(self) != [OURS, THEIRS]:
-            raise ValueError(f"arms must be labelled {OURS} and {THEIRS}, got {self.arms}")
         super().__post_init__()
+        if comparison.labels(self) != [OURS, THEIRS]:
+            raise ValueError(f"arms must be labelled {OURS} and {THEIRS}, got {self.arms}")
         if len(set(self.runs)) > 1:
             raise ValueError(f"runs must be the same in every environment, got {self.runs}")
 
