@@ -18,6 +18,7 @@ ALIKE = (
     "batch_size=32,train_freq=4,gradient_steps=1,learning_rate=0.00025,learning_starts=5000,"
     "epsilon_frames=50000,epsilon_final=0.05"
 )
+_GAMES = "MinAtar/"
 #: Updates between moves, chosen on other seeds than those that are reported.
 DEEPEN_EVERY = 400
 
@@ -36,7 +37,7 @@ class Config(comparison.Config):
         "MinAtar/Asterix-v1",
         "MinAtar/SpaceInvaders-v1",
     )
-    """Ids of Gymnasium environments."""
+    """Games of MinAtar, by their ids in Gymnasium."""
     arms: tuple[str, ...] = arms()
     """The window without a target network, and DQN with one."""
     runs: tuple[int, ...] = (3,)
@@ -46,6 +47,11 @@ class Config(comparison.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        known = [
+            name.startswith(_GAMES) or name in comparison.REFERENCES for name in self.environments
+        ]
+        if not all(known):
+            raise ValueError(f"environments must be games of MinAtar, got {self.environments}")
         if comparison.labels(self) != [OURS, THEIRS]:
             raise ValueError(f"arms must be labelled {OURS} and {THEIRS}, got {self.arms}")
         if len(set(self.runs)) > 1:
@@ -60,7 +66,7 @@ class Config(comparison.Config):
 
 def check(config: Config) -> None:
     """As for every comparison; and say what to install where MinAtar is missing."""
-    games = [name for name in config.environments if name.startswith("MinAtar/")]
+    games = [name for name in config.environments if name.startswith(_GAMES)]
     if games and importlib.util.find_spec("minatar") is None:
         raise ValueError(f"{games[0]} needs MinAtar: pip install 'fhtd[minatar]'")
     comparison.check(config)
