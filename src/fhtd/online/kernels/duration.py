@@ -30,7 +30,8 @@ def _constant_targets(
         factor *= d
         if base < m < base + columns:
             out[m - base] = total
-    for j in range(max(1, duration - base), columns):
+    # A value that bootstraps from itself has no horizon, and counts them all.
+    for j in range(max(1, duration - base) if state.shift else 1, columns):
         out[j] = total
     if terminated:
         return
