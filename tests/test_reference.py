@@ -1,6 +1,5 @@
-"""The reference has every public name, its examples are right, and the site's snippets run."""
+"""The reference has every public name, and the usage of each algorithm runs."""
 
-import doctest
 import importlib
 import re
 from pathlib import Path
@@ -16,7 +15,7 @@ LISTED = {
     for page in (DOCS / "reference").glob("*.rst")
     for name in re.findall(r"^\.\. auto\w+:: (\S+)", page.read_text(), re.MULTILINE)
 }
-#: Modules whose names have a page, and those that define the classes of `fhtd` itself.
+#: Modules whose names have a page.
 MODULES = (
     "boards",
     "callbacks",
@@ -28,18 +27,6 @@ MODULES = (
     "problems",
     "targets",
     "worlds",
-)
-WITH_EXAMPLES = (
-    "fhtd.features",
-    "fhtd.mdp",
-    "fhtd.online.control",
-    "fhtd.online.prediction",
-    "fhtd.online.simulate",
-    "fhtd.oracle.fixed",
-    "fhtd.oracle.stability_analysis",
-    "fhtd.policy",
-    "fhtd.targets",
-    "fhtd.weighting",
 )
 
 
@@ -64,13 +51,6 @@ def test_the_reference_has_every_public_name(name):
 def test_every_page_of_the_reference_is_reached():
     index = (DOCS / "reference" / "index.md").read_text()
     assert {page.stem for page in (DOCS / "reference").glob("*.rst")} <= set(index.split())
-
-
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_examples_in_docstrings_are_right(name):
-    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
-    assert found.attempted
-    assert not found.failed
 
 
 @pytest.mark.parametrize("page", sorted((DOCS / "algorithms").glob("*.md")), ids=lambda p: p.stem)
