@@ -252,9 +252,7 @@ HOMES = sorted({CASES[name].__module__ for name in CASES})
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_examples_are_right(
-    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_are_right(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some examples write a file
     found = doctest.testmod(importlib.import_module(home), optionflags=doctest.ELLIPSIS)
     assert not found.failed
@@ -270,4 +268,21 @@ def test_the_gate_sees_what_is_missing() -> None:
         """
 
     assert undescribed(half) == ["second", "others"]
+
+    def silent(number: int) -> int:
+        """Take the root."""
+
+        def within() -> None:
+            raise LookupError("is of another function")
+
+        if number < 0:
+            raise ValueError("number must be at least 0")
+        return number
+
+    assert not says_what_it_returns(inspect.cleandoc(silent.__doc__ or ""))
+    assert says_what_it_returns("Take the root.\n\nReturns:\n    The root.")
+    assert says_what_it_returns("The root.")
+    assert not says_what_it_returns("Then the root is taken.")
+    assert raised(silent) == {"ValueError"}
+    assert examples(silent) == ""
     assert {"fhtd.FHTD", "fhtd.FHTD.update", "fhtd.load", "fhtd.oracle.optimal"} <= set(CASES)

@@ -39,6 +39,10 @@ class PredictionLearner(Learner):
             terminated: The episode ended: S' is worth 0.
             truncated: The episode was cut, by a time limit say: S' keeps its value.
             ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy.
+
+        Raises:
+            ValueError: The observation has no features, or a number is not finite.
+            DivergenceError: The weights are not finite any more, unless `allow_divergence`.
         """
         self._learn(observation, 0, reward, next_observation, terminated, truncated, ratio)
 
