@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import doctest
+import enum
 import importlib
 import inspect
 import re
@@ -27,6 +28,9 @@ MODULES = (
     "fhtd.pages",
     "fhtd.policy",
     "fhtd.problems",
+    "fhtd.reproduction",
+    "fhtd.reproduction.reproduce",
+    "fhtd.reproduction.store",
     "fhtd.targets",
     "fhtd.worlds",
 )
@@ -46,7 +50,8 @@ def functions_of(name: str, kind: type) -> Iterator[Case]:
         member = inspect.getattr_static(kind, attribute)
         if isinstance(member, staticmethod | classmethod):
             member = member.__func__
-        if inspect.isfunction(member) and member.__module__.startswith("fhtd"):
+        is_ours = inspect.isfunction(member) and member.__module__.startswith("fhtd")
+        if is_ours and member.__name__ == attribute:  # not the default of a field
             yield f"{name}.{attribute}", first_described(kind, attribute, member)
 
 
@@ -110,7 +115,8 @@ def undescribed(found: Any) -> list[str]:
     """Arguments that nothing is said of; those that take any keyword are among them."""
     if inspect.isclass(found):
         is_plain = found.__init__ is object.__init__  # type: ignore[misc]
-        if is_plain or inspect.isabstract(found) or getattr(found, "_is_protocol", False):
+        is_plain |= issubclass(found, enum.Enum) or getattr(found, "_is_protocol", False)
+        if is_plain or inspect.isabstract(found):
             return []
         known = described(found.__doc__) | described(found.__init__.__doc__)  # type: ignore[misc]
         if dataclasses.is_dataclass(found):
@@ -248,7 +254,10 @@ def test_everything_has_an_example(name: str) -> None:
     assert not lacks_example(name)
 
 
-HOMES = sorted({CASES[name].__module__ for name in CASES})
+#: Where examples are: every module that has public names, and two more with names in the reference.
+HOMES = sorted(
+    {CASES[name].__module__ for name in CASES} | {"fhtd.statistics", "fhtd.reproduction.executors"}
+)
 
 
 @pytest.mark.parametrize("home", HOMES)

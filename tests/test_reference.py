@@ -25,6 +25,7 @@ MODULES = (
     "pages",
     "policy",
     "problems",
+    "reproduction",
     "targets",
     "worlds",
 )
