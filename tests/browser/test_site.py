@@ -1,4 +1,4 @@
-"""The site opened from disk: the project's own pages work in their frames. `make docs` comes first."""
+"""The site opened from disk: the pages in its frames work. `make docs` comes first."""
 
 from pathlib import Path
 
@@ -11,6 +11,7 @@ FRAMES = {
     "_generated/results": ("report.html", ".claims tbody tr[data-verdict=holds]"),
     "concepts/fixed_horizon": ("explore-walk.html", ".bk-Figure"),
     "tutorials/maze": ("explore-maze.html", ".bk-Figure"),
+    "tutorials/your_own": ("thermostat.html", ".bk-Figure"),
     "tutorials/train": ("episode.html", ".bk-Figure"),
 }
 

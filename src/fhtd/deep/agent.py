@@ -55,8 +55,8 @@ class Agent(Generic[S]):
     >>> action, _ = agent.predict([0.0, 0.0, 0.0, 0.0])
     >>> agent.evaluate(episodes=2).shape
     (2,)
-    >>> agent.save("agent.fhtd")
-    >>> DQN.load("agent.fhtd").frames
+    >>> agent.save("agent.npz")
+    >>> DQN.load("agent.npz").frames
     200
     """
 
@@ -615,8 +615,8 @@ class Agent(Generic[S]):
             ValueError: It is not such a file, a damaged one, or one of another kind of agent.
 
         >>> from fhtd.deep import DQN
-        >>> DQN("CartPole-v1", hidden=(8,), seed=0).learn(50).save("agent.fhtd")
-        >>> DQN.load("agent.fhtd").learn(50).frames
+        >>> DQN("CartPole-v1", hidden=(8,), seed=0).learn(50).save("agent.npz")
+        >>> DQN.load("agent.npz").learn(50).frames
         100
         """
         return checkpoint.load(cls, Path(path), one_of(environment, env))

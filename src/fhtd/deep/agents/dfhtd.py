@@ -385,8 +385,8 @@ class DFHTD(Agent[DFHTDSettings]):
         >>> def uniform(state):
         ...     return [0.5, 0.5]
         >>> predictor = DFHTD("CartPole-v1", uniform, horizon=4, hidden=(8,)).learn(50)
-        >>> predictor.save("predictor.fhtd")
-        >>> DFHTD.load("predictor.fhtd", uniform).frames
+        >>> predictor.save("predictor.npz")
+        >>> DFHTD.load("predictor.npz", uniform).frames
         50
         """
         _, saved = checkpoint.read(cls, Path(path))
