@@ -24,6 +24,7 @@ NAMES = (
     "deep-values",
     "deepening",
     "peers",
+    "minatar",
     "critics",
 )
 

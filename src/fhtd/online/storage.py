@@ -39,6 +39,7 @@ def save(learner: Learner, path: str | PathLike[str]) -> None:
         "arguments": {
             name: _encoded(learner, name, arrays) for name in arguments(type(learner))[1:]
         },
+        "memory": list(learner._memory()),
         "step": learner.step,
         "generator": learner._rng.bit_generator.state,
     }
@@ -54,6 +55,7 @@ def load(
     step_size: Rate | None = None,
     second_step_size: Rate | None = None,
     epsilon: Rate | None = None,
+    lambda_: Rate | None = None,
 ) -> Learner:
     """Read a learner of any class; the keywords give back what a file cannot hold.
 
@@ -63,6 +65,7 @@ def load(
         step_size: The step size, where it was a function of yours.
         second_step_size: That of TDC's second weights, where it was a function of yours.
         epsilon: The rate of exploration, where it was a function of yours.
+        lambda_: The trace decay, where it was a function of yours.
 
     Returns:
         The learner, as it was.
@@ -83,6 +86,7 @@ def load(
         "step_size": step_size,
         "second_step_size": second_step_size,
         "epsilon": epsilon,
+        "lambda_": lambda_,
     }
     given = {name: value for name, value in given.items() if value is not None}
     path = Path(path)
@@ -125,7 +129,10 @@ def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> 
     """The kernel's state of a learner whose settings are known, once the arrays fit them."""
     rows, columns = math.prod(learner._shape), len(learner.horizons) + 1
     layouts = {"weights": ((rows, columns), learner.weighting.dtype), **learner._memory()}
-    saved = {name: arrays[f"state_{name}"] for name in layouts}
+    saved = {name: arrays[f"state_{name}"] for name in layouts if f"state_{name}" in arrays}
+    if learner._is_of_earlier_version:
+        for name, value in learner._memory_before.items():
+            saved.setdefault(name, np.full(layouts[name][0], value, layouts[name][1]))
     for name, (shape, dtype) in layouts.items():
         found = saved[name]
         if found.shape != shape or found.dtype != dtype:
@@ -137,8 +144,8 @@ def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> 
         raise ValueError("the weights of horizon 0 must be 0")
     _check_positions(learner, saved)
     state = learner._build_state(np.array(saved.pop("weights")))
-    for name, value in saved.items():
-        getattr(state, name)[...] = value
+    for name, array in saved.items():
+        getattr(state, name)[...] = array
     return state
 
 
@@ -231,9 +238,12 @@ def _rebuilt(
     # The constructor finds the arrays where it would otherwise draw first weights.
     learner = kind.__new__(kind)
     learner._saved = arrays
+    learner._is_of_earlier_version = "memory" not in content
     if _MOVING in stored:
         learner._moves = checks.integer("moves", content["moves"], 0, _MOST_STEPS)
     kind.__init__(learner, features, **chosen)
+    if "memory" in content and content["memory"] != list(learner._memory()):
+        raise ValueError(f"its arrays are not those of {kind.__name__}")
     learner.step = step
     learner._rng.bit_generator.state = content["generator"]
     return learner
