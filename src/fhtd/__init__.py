@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         NStepFHTD,
         NStepTD,
         QLearning,
+        Questions,
         TDLambda,
         load,
     )
@@ -55,6 +56,7 @@ _HOMES = {
         "NStepFHTD",
         "NStepTD",
         "QLearning",
+        "Questions",
         "TDLambda",
         "load",
     ],

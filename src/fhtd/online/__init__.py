@@ -3,6 +3,7 @@
 from fhtd.online.baselines import ETD, TD, TDC, NStepTD, TDLambda
 from fhtd.online.control import FHQ, FHQLambda, QLearning
 from fhtd.online.prediction import FHTD, FHTDLambda, FixedHorizonMC, NStepFHTD
+from fhtd.online.questions import Questions
 from fhtd.online.schedule import Decay, Linear
 from fhtd.online.storage import load
 
@@ -20,6 +21,7 @@ __all__ = [
     "NStepFHTD",
     "NStepTD",
     "QLearning",
+    "Questions",
     "TDLambda",
     "load",
 ]

@@ -1,5 +1,6 @@
 """What every online learner has: weights, an update per transition, values, and files."""
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -39,6 +40,25 @@ def stored_name(kind: "type[Learner]") -> str:
     """A class's own name, with its module where it is not of this package."""
     is_ours = kind.__module__.startswith("fhtd.")
     return kind.__name__ if is_ours else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def arguments(kind: "type[Learner]") -> list[str]:
+    """Names of all arguments of a learner's constructor; the features are the first."""
+    names: dict[str, None] = {"features": None}
+    for base in kind.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        signature = inspect.signature(vars(base)["__init__"])
+        kinds = {parameter.kind for parameter in signature.parameters.values()}
+        names |= dict.fromkeys(
+            name
+            for name, parameter in list(signature.parameters.items())[1:]
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        )
+        # A constructor that passes on what it does not name has the arguments of the next, too.
+        if inspect.Parameter.VAR_KEYWORD not in kinds:
+            break
+    return list(names)
 
 
 class Learner(ABC):
@@ -166,6 +186,11 @@ class Learner(ABC):
 
         saved, self._saved = self._saved, None
         return restored_state(self, saved)
+
+    @property
+    def _empty_columns(self) -> list[int]:
+        """Columns of the kernel's weights that are 0 for good: V^0."""
+        return [0]
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -358,12 +383,15 @@ class Learner(ABC):
                 f"{type(self).__name__} learns one infinite-horizon value, which does not say "
                 "when rewards come; a fixed-horizon learner does"
             )
+        self._check_every_horizon("rewards")
+        return self.weighting.expected_rewards(self.values(observation))
+
+    def _check_every_horizon(self, name: str) -> None:
         if not np.array_equal(self.horizons, np.arange(1, self.weighting.horizon + 1)):
             raise ValueError(
-                f"rewards needs every horizon from 1 to {self.horizons[-1]:g}; this learner "
+                f"{name} needs every horizon from 1 to {self.horizons[-1]:g}; this learner "
                 f"has only {self.horizons.tolist()}"
             )
-        return self.weighting.expected_rewards(self.values(observation))
 
     def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
         """Grow to a longer final horizon in place, keeping all that is learned.
@@ -381,6 +409,25 @@ class Learner(ABC):
         """
         raise TypeError(
             f"{type(self).__name__} learns one infinite-horizon value: it has no horizon to extend"
+        )
+
+    def reweighted(self, weighting: Weighting) -> Self:
+        """A learner of another weighting, which begins with what this one knows of single rewards.
+
+        Values are sums of expected rewards, weighed; where the rewards can be told from them, any
+        other weighting of them is known as well. The new learner can go on learning.
+
+        Args:
+            weighting: The other, of at most as many horizons.
+
+        Raises:
+            TypeError: If the values are not sums of the same rewards: an infinite-horizon value,
+                or the values of control, where each horizon follows a policy of its own.
+            ValueError: If a horizon is missing, or hides a reward, or the weighting is longer.
+        """
+        raise TypeError(
+            f"{type(self).__name__} learns one infinite-horizon value, which does not say when "
+            "rewards come; a fixed-horizon learner does"
         )
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fhtd import archive, checks
 from fhtd.features import Features, Representation
-from fhtd.online.learner import LEARNERS, Learner, stored_name
+from fhtd.online.learner import LEARNERS, Learner, arguments, stored_name
 from fhtd.online.schedule import Rate, rate_from_json, rate_to_json
 from fhtd.weighting import Weighting
 
@@ -106,25 +106,6 @@ def load(
         raise archive.unreadable(path, "learner", error) from None
 
 
-def arguments(kind: type[Learner]) -> list[str]:
-    """Names of all arguments of a learner's constructor; the features are the first."""
-    names: dict[str, None] = {"features": None}
-    for base in kind.__mro__:
-        if "__init__" not in vars(base):
-            continue
-        signature = inspect.signature(vars(base)["__init__"])
-        kinds = {parameter.kind for parameter in signature.parameters.values()}
-        names |= dict.fromkeys(
-            name
-            for name, parameter in list(signature.parameters.items())[1:]
-            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-        )
-        # A constructor that passes on what it does not name has the arguments of the next, too.
-        if inspect.Parameter.VAR_KEYWORD not in kinds:
-            break
-    return list(names)
-
-
 def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
     """The kernel's state of a learner whose settings are known, once the arrays fit them."""
     rows, columns = math.prod(learner._shape), len(learner.horizons) + 1
@@ -140,7 +121,7 @@ def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> 
                 f"array {name} is {found.dtype} of shape {found.shape}, expected {np.dtype(dtype)} "
                 f"of shape {shape}"
             )
-    if np.any(saved["weights"][:, 0]) and not learner._moves:
+    if np.any(saved["weights"][:, learner._empty_columns]) and not learner._moves:
         raise ValueError("the weights of horizon 0 must be 0")
     _check_positions(learner, saved)
     state = learner._build_state(np.array(saved.pop("weights")))
@@ -183,6 +164,11 @@ def _encoded(learner: Learner, name: str, arrays: archive.Arrays) -> Any:
         arrays[f"{name}_rewards"] = value.rewards
         arrays[f"{name}_bootstraps"] = value.bootstraps
         return {"weighting": name}
+    if name == "weightings":
+        for i, one in enumerate(value.values()):
+            arrays[f"{name}_{i}_rewards"] = one.rewards
+            arrays[f"{name}_{i}_bootstraps"] = one.bootstraps
+        return {"weightings": list(value)}
     if callable(value) and name in inspect.signature(load).parameters:
         return {"rate": rate_to_json(value)}
     raise TypeError(f"{type(learner).__name__} cannot be saved: {name} is a {type(value).__name__}")
@@ -198,6 +184,13 @@ def _decoded(name: str, data: Any, arrays: archive.Arrays) -> Any:
         return arrays[value]
     if tag == "weighting":
         return Weighting(arrays[f"{value}_rewards"], arrays[f"{value}_bootstraps"])
+    if tag == "weightings":
+        if len(set(value)) != len(value):
+            raise ValueError(f"{name} has a name twice")
+        return {
+            each: Weighting(arrays[f"{name}_{i}_rewards"], arrays[f"{name}_{i}_bootstraps"])
+            for i, each in enumerate(value)
+        }
     if tag != "rate":
         raise ValueError(f"{name} is of an unknown kind {tag!r}")
     if value is None:
