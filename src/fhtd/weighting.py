@@ -177,6 +177,9 @@ class Weighting:
 
         Args:
             table: Its coefficients.
+
+        Raises:
+            ValueError: Some reward has no weight in the horizon that it is the last of.
         """
         hidden = np.flatnonzero(np.diagonal(table) == 0)
         if len(hidden):
