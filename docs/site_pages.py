@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ def results_page() -> str:
         "One section for each folder in `results`, written when the site is built. Every claim has "
         "a rule that decides it. It *holds* or *fails* only if the 95% interval over seeds says "
         "so, and is *inconclusive* otherwise.",
+        "",
+        "The report is the same as one page to look into: choose claims by their verdict, switch "
+        "lines on and off, read off numbers. `fhtd report` makes such a page of your own results. "
+        '<a href="../report.html">Open it by itself</a> for more room.',
+        "",
+        '<iframe class="page" src="../report.html" title="The report" loading="lazy"></iframe>',
         "",
     ]
     found = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/summary.json"))]
@@ -139,10 +146,13 @@ def presets_table(algorithm: str) -> str:
 def interactive_pages() -> dict[str, str]:
     """The project's own pages, to be shown in frames."""
     from fhtd import problems
-    from fhtd.pages import explore
+    from fhtd.pages import build_report, explore, read_chapters
 
     maze, walk = problems.slippery_maze(), problems.random_walk()
+    # The site has the pictures and no tables to link to.
+    chapters = [replace(chapter, files=()) for chapter in read_chapters(RESULTS)]
     return {
+        "report.html": build_report(chapters),
         "explore-maze.html": explore(maze.mdp, horizon=48),
         "explore-walk.html": explore(
             walk.mdp, horizon=40, policy=walk.target, policy_name="the random walk", steps=200_000

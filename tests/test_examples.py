@@ -97,6 +97,7 @@ SCRIPTS = {
     "train_and_watch": (600, r"after 600 frames: mean return \d+\nopen episode.html"),
     "question": (300, r"speed  1\.0: .* within 20 steps"),
     "options": (3_000, r"options:\n  3,000 updates learned from [5-9],\d+ steps"),
+    "experiment": (20, r"4 blocks computed, 0 kept from before\nholds: A step size that falls"),
     "weighting": (5_000, r"after 5,000 steps: root-mean-square error \d"),
 }
 

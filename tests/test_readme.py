@@ -97,6 +97,16 @@ def test_the_table_of_results_says_what_was_measured(name):
     assert (folder / f"{name}.png").exists()
 
 
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "algorithms").glob("*.md")), ids=lambda page: page.stem
+)
+def test_pages_of_algorithms_say_what_was_measured(page):
+    for line in page.read_text().splitlines():
+        if said := re.search(r"`fhtd reproduce ([\w-]+)` \| (\d+ of \d+ hold[^|]*?) *\|", line):
+            claims = json.loads((FOLDERS[said[1]] / SUMMARY).read_text())["claims"]
+            assert said[2] == in_english([claim["verdict"] for claim in claims])
+
+
 def in_english(verdicts):
     said = f"{verdicts.count('holds')} of {len(verdicts)} hold"
     if count := verdicts.count("inconclusive"):

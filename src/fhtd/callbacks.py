@@ -19,7 +19,20 @@ Function = Callable[[Any, dict[str, float]], bool | None]
 
 
 class Callback:
-    """Something that happens while an agent learns: override what is needed."""
+    """Something that happens while an agent learns: override what is needed.
+
+    >>> from fhtd import FHQ, Weighting, callbacks
+    >>> class Count(callbacks.Callback):
+    ...     frames = 0
+    ...
+    ...     def step(self, agent):
+    ...         self.frames += 1
+    ...         return self.frames < 30  # False ends training
+    >>> count = Count()
+    >>> agent = FHQ("fhtd/SlipperyMaze-v0", weighting=Weighting.exponential(8), seed=0)
+    >>> agent.learn(1_000, callback=count).frames, count.frames
+    (30, 30)
+    """
 
     def begin(self, agent: Any) -> None:
         """Learning begins, or goes on.
@@ -33,6 +46,9 @@ class Callback:
 
         Args:
             agent: that learns.
+
+        Returns:
+            False to end training.
         """
 
     def __call__(self, agent: Any, episode: dict[str, float]) -> bool | None:
@@ -72,6 +88,14 @@ class Group(Callback):
 
     Args:
         members: functions of (agent, episode), and callbacks.
+
+    Raises:
+        TypeError: One of them cannot be called.
+
+    >>> from fhtd import callbacks
+    >>> both = callbacks.Group([callbacks.Checkpoint("agent.npz"), lambda agent, episode: None])
+    >>> len(both.members), both.has_logs
+    (2, False)
     """
 
     def __init__(self, members: Iterable[Function]) -> None:
@@ -94,6 +118,13 @@ class Group(Callback):
 
         Args:
             given: None, a callback, or a list of them.
+
+        Returns:
+            All that was given, as one.
+
+        >>> from fhtd import callbacks
+        >>> callbacks.Group.of(None).members
+        []
         """
         if given is None:
             return cls([])
@@ -110,7 +141,11 @@ class Group(Callback):
             one.begin(agent)
 
     def step(self, agent: Any) -> bool:
-        """All of them in turn."""
+        """All of them in turn.
+
+        Returns:
+            Whether to go on.
+        """
         answers = [one.step(agent) for one in self._watching]
         return all(answer is not False for answer in answers)
 
@@ -135,6 +170,14 @@ def together(*callbacks: Function) -> Callback:
 
     Args:
         callbacks: Functions of (agent, episode), and callbacks.
+
+    Returns:
+        One callback that calls them all.
+
+    >>> from fhtd import callbacks
+    >>> both = callbacks.together(callbacks.Evaluation(), callbacks.StopAtReturn(195))
+    >>> [type(one).__name__ for one in both.members]
+    ['Evaluation', 'StopAtReturn']
     """
     return Group(callbacks)
 
@@ -144,6 +187,15 @@ class Every(Callback):
 
     Args:
         every: Frames between one time and the next.
+
+    >>> from fhtd import FHQ, Weighting, callbacks
+    >>> class Told(callbacks.Every):
+    ...     def do(self, agent):
+    ...         print(agent.frames, "frames")
+    >>> agent = FHQ("fhtd/SlipperyMaze-v0", weighting=Weighting.exponential(8), seed=0)
+    >>> _ = agent.learn(25, callback=Told(every=10))
+    10 frames
+    20 frames
     """
 
     def __init__(self, every: int) -> None:
@@ -155,7 +207,11 @@ class Every(Callback):
         self._done = agent.frames // self.every
 
     def step(self, agent: Any) -> bool | None:
-        """Do it when it is due."""
+        """Do it when it is due.
+
+        Returns:
+            What `do` answers, or None where nothing was due.
+        """
         if agent.frames // self.every <= self._done:
             return None
         self._done = agent.frames // self.every
@@ -170,6 +226,12 @@ class Every(Callback):
 
         Args:
             agent: that learns.
+
+        Returns:
+            False to end training.
+
+        Raises:
+            NotImplementedError: It is not overridden.
         """
         raise NotImplementedError(f"{type(self).__name__} must have do")
 
@@ -180,6 +242,12 @@ class Checkpoint(Every):
     Args:
         path: Of the file; the one before is kept beside it.
         every: Frames between checkpoints.
+
+    >>> import fhtd
+    >>> agent = fhtd.FHQ("fhtd/SlipperyMaze-v0", weighting=fhtd.Weighting.exponential(8), seed=0)
+    >>> _ = agent.learn(250, callback=fhtd.callbacks.Checkpoint("agent.npz", every=100))
+    >>> fhtd.load("agent.npz").frames  # the last multiple of 100
+    200
     """
 
     def __init__(self, path: str | PathLike[str], every: int = 10_000) -> None:
@@ -202,6 +270,13 @@ class Evaluation(Every):
         best_path: Where to keep the best agent so far, if anywhere.
         stop_at: Mean return that ends training once an evaluation reaches it.
         seed: Of the first episode of each evaluation; the others count on from it.
+
+    >>> from fhtd import FHQ, Weighting, callbacks
+    >>> agent = FHQ("fhtd/RandomWalk-v0", weighting=Weighting.exponential(40), seed=0)
+    >>> evaluation = callbacks.Evaluation(every=2_000, episodes=5)
+    >>> _ = agent.learn(4_000, callback=evaluation)
+    >>> evaluation.history  # always out at the right
+    [(2000, 1.0), (4000, 1.0)]
     """
 
     def __init__(
@@ -230,7 +305,11 @@ class Evaluation(Every):
         return max((mean for _, mean in self.history), default=-np.inf)
 
     def do(self, agent: Any) -> bool | None:
-        """Evaluate, and keep the best agent."""
+        """Evaluate, and keep the best agent.
+
+        Returns:
+            False where `stop_at` is reached.
+        """
         returns = agent.evaluate(
             self.episodes, epsilon=self.epsilon, seed=self.seed, environment=self.environment
         )
@@ -256,6 +335,12 @@ class StopAtReturn(Callback):
     Args:
         threshold: The mean return to reach.
         window: Of how many episodes.
+
+    >>> from fhtd import FHQ, Weighting, callbacks
+    >>> agent = FHQ("fhtd/RandomWalk-v0", weighting=Weighting.exponential(40), seed=0)
+    >>> stop = callbacks.StopAtReturn(threshold=0.9, window=20)
+    >>> agent.learn(100_000, callback=stop).frames < 100_000
+    True
     """
 
     def __init__(self, threshold: float, window: int = 100) -> None:

@@ -11,7 +11,14 @@ IDS = tuple(f"fhtd/{name}-v0" for name in NAMES)
 
 
 def register() -> None:
-    """Register every environment that is not registered yet; none has a time limit."""
+    """Register every environment that is not registered yet; none has a time limit.
+
+    >>> import gymnasium
+    >>> from fhtd import envs
+    >>> envs.register()  # importing `fhtd.envs` does it
+    >>> gymnasium.make("fhtd/SlipperyMaze-v0").observation_space
+    Discrete(34)
+    """
     import gymnasium
 
     for name, environment in zip(NAMES, IDS, strict=True):

@@ -16,6 +16,15 @@ class DivergenceError(ArithmeticError):
         horizon: The first horizon affected; infinity for a value without a horizon.
         run: The run of a simulation, if it was one.
         advice: What the user can do about it.
+
+    >>> from fhtd import FHTD, DivergenceError, Features, Weighting
+    >>> learner = FHTD(Features.dense(1), Weighting.exponential(2), step_size=1.0)
+    >>> try:
+    ...     for _ in range(1_000):
+    ...         learner.update([3.0], reward=1.0, next_observation=[3.0])
+    ... except DivergenceError as error:
+    ...     print(error.learner, error.horizon)
+    FHTD 2.0
     """
 
     def __init__(

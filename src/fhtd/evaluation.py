@@ -14,7 +14,13 @@ MAX_STEPS = 10_000
 
 
 class Evaluated(NamedTuple):
-    """What the episodes brought."""
+    """What the episodes brought.
+
+    >>> import numpy as np
+    >>> from fhtd.evaluation import Evaluated
+    >>> Evaluated(np.array([5.0, 7.0]), cut=1).said(100)
+    '1 of 2 episodes had not ended after 100 steps and were cut there'
+    """
 
     #: The sum of rewards of each episode.
     returns: npt.NDArray[np.float64]
@@ -22,7 +28,14 @@ class Evaluated(NamedTuple):
     cut: int
 
     def said(self, max_steps: int | None) -> str:
-        """What is to be known of episodes that were cut; nothing where none was."""
+        """What is to be known of episodes that were cut; nothing where none was.
+
+        Args:
+            max_steps: After how many steps they were cut.
+
+        Returns:
+            A sentence without its full stop, or an empty string.
+        """
         if not self.cut:
             return ""
         return (
@@ -44,6 +57,13 @@ def evaluated(
         episodes: how many there are.
         max_steps: how long one may be; None is for ever.
         advance: told the episodes done, and the steps of the present one in words.
+
+    Returns:
+        The sums, and how many episodes were cut.
+
+    >>> from fhtd.evaluation import evaluated
+    >>> evaluated(lambda i: iter([1.0] * (i + 1)), episodes=3, max_steps=2)
+    Evaluated(returns=array([1., 2., 2.]), cut=1)
     """
     count = checks.integer("episodes", episodes, 1)
     if max_steps is not None:
@@ -65,7 +85,17 @@ def evaluated(
 
 
 def warn_of_cuts(found: Evaluated, max_steps: int | None) -> npt.NDArray[np.float64]:
-    """The returns; a warning where episodes were cut."""
+    """The returns; a warning where episodes were cut.
+
+    Args:
+        found: What `evaluated` gave.
+        max_steps: After how many steps they were cut.
+
+    >>> import numpy as np
+    >>> from fhtd.evaluation import Evaluated, warn_of_cuts
+    >>> warn_of_cuts(Evaluated(np.array([5.0, 7.0]), cut=0), 100).tolist()
+    [5.0, 7.0]
+    """
     if found.cut:
         warnings.warn(
             f"{found.said(max_steps)}: max_steps=None lets them go on, for ever where there is no "

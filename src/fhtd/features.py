@@ -21,7 +21,19 @@ Active = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 class Representation(Protocol):
-    """What a learner needs of features; write your own for observations of any kind."""
+    """What a learner needs of features; write your own for observations of any kind.
+
+    >>> from fhtd import FHTD, Features, Weighting
+    >>> class Parity:
+    ...     size, n_active, observation_shape = 2, 1, ()
+    ...
+    ...     def active(self, observation):
+    ...         return [observation % 2], [1.0]
+    >>> learner = FHTD(Parity(), Weighting.exponential(1), step_size=1.0)
+    >>> learner.update(6, reward=5.0, next_observation=7)
+    >>> learner.values(8).tolist()  # even, as 6 is
+    [5.0]
+    """
 
     @property
     def size(self) -> int:
@@ -40,6 +52,9 @@ class Representation(Protocol):
 
         Args:
             observation: What was seen.
+
+        Returns:
+            Two arrays of length `n_active`.
         """
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -48,7 +63,16 @@ class Representation(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StateFeatures:
-    """Features of integer states: row s of `indices` and `values` is the active list of s."""
+    """Features of integer states: row s of `indices` and `values` is the active list of s.
+
+    Raises:
+        ValueError: The arrays are empty, not shaped alike, or name a feature that is not there.
+
+    >>> from fhtd.features import StateFeatures
+    >>> ones = [[1.0, 1.0], [1.0, 1.0]]
+    >>> StateFeatures(indices=[[0, 1], [1, 2]], values=ones, size=3).matrix.tolist()
+    [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
+    """
 
     #: (states, active features): which features are active.
     indices: npt.NDArray[np.int64]
@@ -97,6 +121,9 @@ class StateFeatures:
 
         Args:
             observation: The state, an integer.
+
+        Raises:
+            ValueError: There is no such state.
         """
         if type(observation) is not int:
             if isinstance(observation, np.ndarray) and observation.ndim == 0:
@@ -115,7 +142,13 @@ class StateFeatures:
 
 @dataclass(frozen=True, eq=False)
 class DenseFeatures:
-    """The observation itself is the feature vector."""
+    """The observation itself is the feature vector.
+
+    >>> from fhtd.features import DenseFeatures
+    >>> indices, values = DenseFeatures(3).active([0.5, 0.0, -1.0])
+    >>> indices.tolist(), values.tolist()
+    ([0, 1, 2], [0.5, 0.0, -1.0])
+    """
 
     #: Number of features.
     size: int
@@ -139,6 +172,9 @@ class DenseFeatures:
 
         Args:
             observation: The feature vector.
+
+        Returns:
+            Two arrays of length `size`.
         """
         values = checks.array("observation", observation, (self.size,))
         indices: npt.NDArray[np.int64] = getattr(self, "_indices")  # noqa: B009
@@ -156,6 +192,16 @@ class TileCoder:
     Tiling i is displaced by (1, 3, 5, ...) i / n_tilings tiles along the dimensions, the
     asymmetric offsets that Sutton & Barto (2018, section 9.5.4) recommend. Observations outside
     the box count as its border.
+
+    Raises:
+        ValueError: `high` is not above `low`, or there are no tiles or too many.
+        TypeError: `tiles` are not integers.
+
+    >>> import numpy as np
+    >>> from fhtd.features import TileCoder
+    >>> coder = TileCoder(np.array([0.0]), np.array([1.0]), np.array(4), n_tilings=2)
+    >>> coder.size, coder.active([0.6])[0].tolist()
+    (10, [2, 7])
     """
 
     #: The least value along each dimension.
@@ -262,6 +308,9 @@ class Features:
 
         Args:
             n_states: How many states there are; they are numbered from 0.
+
+        Returns:
+            As many features as states, one of them active.
         """
         n_states = checks.integer("n_states", n_states, 1)
         return StateFeatures(np.arange(n_states)[:, None], np.ones((n_states, 1)), n_states)
@@ -272,6 +321,17 @@ class Features:
 
         Args:
             matrix: (states, features); row s is the feature vector of state s.
+
+        Returns:
+            The same features as lists of the non-zero ones.
+
+        Raises:
+            ValueError: The matrix is empty.
+
+        >>> from fhtd import Features
+        >>> features = Features.from_matrix([[2, 0, 1], [0, 1, 2]])
+        >>> features.n_active, features.matrix.tolist()
+        (2, [[2.0, 0.0, 1.0], [0.0, 1.0, 2.0]])
         """
         phi = checks.array("matrix", matrix, (None, None))
         if 0 in phi.shape:
@@ -305,6 +365,9 @@ class Features:
             high: The greatest value along each dimension.
             tiles: Tiles along each dimension, or one number for all.
             n_tilings: How many grids, each shifted by another fraction of a tile.
+
+        Returns:
+            One active feature for each tiling.
         """
         return TileCoder(np.asarray(low), np.asarray(high), np.asarray(tiles), n_tilings)
 
@@ -316,6 +379,14 @@ class Features:
             space: The observation space.
             tiles: Tiles along each dimension of a box, or one number for all.
             n_tilings: How many grids, each shifted by another fraction of a tile.
+
+        Raises:
+            ValueError: It is neither; `tile_coded` takes bounds of your own.
+
+        >>> import gymnasium
+        >>> from fhtd import Features
+        >>> Features.from_space(gymnasium.make("FrozenLake-v1").observation_space).size
+        16
         """
         kind = type(space).__name__
         if kind == "Discrete" and space.start == 0:
@@ -338,6 +409,12 @@ class Features:
             kind: The name of their class.
             arrays: What `to_arrays` gave.
             largest: Refuse more features than these, before memory is taken for them.
+
+        Returns:
+            Features of the class that is named.
+
+        Raises:
+            ValueError: It is no class of this package, or has too many features.
         """
         if kind == "TileCoder":
             count = arrays["n_tilings"].item()

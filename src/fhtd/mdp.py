@@ -38,6 +38,23 @@ class FiniteMDP:
 
     It is an outcome that ends an episode, not a state: a state that episodes end in has outcomes of
     its own, which count for whoever asks about that state.
+
+    Raises:
+        ValueError: Shapes do not match, probabilities do not sum to 1, or a state is not there.
+        TypeError: `next_states` are not integers.
+
+    >>> import numpy as np
+    >>> from fhtd import FiniteMDP
+    >>> stay_or_leave = FiniteMDP(  # one state, two actions: stay for 1, or leave with 5
+    ...     probabilities=np.ones((1, 2, 1)),
+    ...     next_states=np.zeros((1, 2, 1), int),
+    ...     rewards=np.array([[[1.0], [5.0]]]),
+    ...     terminal=np.array([[[False], [True]]]),
+    ...     start=np.array([1.0]),
+    ...     action_names=("stay", "leave"),
+    ... )
+    >>> stay_or_leave
+    FiniteMDP('MDP', 1 states, 2 actions)
     """
 
     #: (states, actions, outcomes): the chance of each outcome.
@@ -127,6 +144,9 @@ class FiniteMDP:
         Args:
             continuations: A number, or an array that broadcasts to (states, actions, outcomes).
 
+        Returns:
+            (states, actions, outcomes) factors.
+
         Raises:
             ValueError: Where it does not, or is outside 0 to 1.
         """
@@ -193,6 +213,12 @@ class FiniteMDP:
             action_names: One for each action; their numbers where none are given.
             positions: Row and column of each state for drawing, or None where there is no map.
 
+        Returns:
+            The MDP.
+
+        Raises:
+            ValueError: States or actions are not numbered from 0, or an outcome is not these four.
+
         >>> from fhtd import FiniteMDP, Weighting, oracle
         >>> table = {0: {0: [(0.5, 0, 0.0, False), (0.5, 0, 1.0, True)]}}
         >>> coin = FiniteMDP.from_table(table, start=[1.0], name="coin")
@@ -239,6 +265,16 @@ class FiniteMDP:
 
         Args:
             environment: The environment, or its id.
+
+        Returns:
+            The MDP, named after the environment.
+
+        Raises:
+            ValueError: The environment has no table, or does not say where it starts.
+
+        >>> from fhtd import FiniteMDP
+        >>> FiniteMDP.from_gymnasium("FrozenLake-v1")
+        FiniteMDP('FrozenLake-v1', 16 states, 4 actions)
         """
         if isinstance(environment, str):
             made = make(environment)

@@ -14,6 +14,13 @@ def uniform(n_states: int, n_actions: int) -> Policy:
     Args:
         n_states: How many states there are.
         n_actions: How many actions there are.
+
+    Returns:
+        (states, actions) probabilities.
+
+    >>> from fhtd import policy
+    >>> policy.uniform(2, 4).tolist()
+    [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
     """
     shape = (checks.integer("n_states", n_states, 1), checks.integer("n_actions", n_actions, 1))
     return np.full(shape, 1 / shape[1])
@@ -25,6 +32,16 @@ def deterministic(actions: npt.ArrayLike, n_actions: int) -> Policy:
     Args:
         actions: One action for each state.
         n_actions: How many actions there are.
+
+    Returns:
+        (states, actions) probabilities, each 0 or 1.
+
+    Raises:
+        ValueError: `actions` are not a list of integers, or name an action that is not there.
+
+    >>> from fhtd import policy
+    >>> policy.deterministic([1, 0], n_actions=2).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
     """
     n_actions = checks.integer("n_actions", n_actions, 1)
     chosen = np.asarray(actions)
@@ -41,6 +58,9 @@ def greedy(action_values: npt.ArrayLike, epsilon: float = 0.0) -> Policy:
     Args:
         action_values: (states, actions).
         epsilon: The probability that is spread over all actions instead.
+
+    Returns:
+        (states, actions) probabilities.
 
     >>> from fhtd import policy
     >>> policy.greedy([[1.0, 2.0], [3.0, 3.0]], epsilon=0.2).round(2).tolist()
@@ -59,6 +79,17 @@ def importance_ratios(target: npt.ArrayLike, behaviour: npt.ArrayLike) -> Policy
     Args:
         target: (states, actions) probabilities of the policy to learn about, pi.
         behaviour: (states, actions) probabilities of the policy that acts, mu.
+
+    Returns:
+        (states, actions) ratios, 0 where neither policy takes the action.
+
+    Raises:
+        ValueError: The behaviour never takes an action that the target may take.
+
+    >>> from fhtd import policy
+    >>> always, mostly = policy.deterministic([1], 2), [[0.75, 0.25]]
+    >>> policy.importance_ratios(always, mostly).tolist()
+    [[0.0, 4.0]]
     """
     pi = checks.probabilities("target", target, (None, None))
     mu = checks.probabilities("behaviour", behaviour, pi.shape)

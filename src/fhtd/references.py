@@ -5,6 +5,15 @@ import sys
 from typing import Any
 
 
+def look_here() -> None:
+    """Find modules of the present folder too, as `python` does and an installed command does not.
+
+    And so it stays: worker processes look where we look.
+    """
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+
+
 def resolve(place: str, what: str) -> Any:
     """What MODULE:NAME stands for, with modules of the present folder too.
 
@@ -17,8 +26,7 @@ def resolve(place: str, what: str) -> Any:
     module, colon, name = place.partition(":")
     if not colon or not module or not name:
         raise ValueError(f"{what} must be MODULE:NAME, got {place!r}")
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # and so it stays: worker processes look where we look
+    look_here()
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:

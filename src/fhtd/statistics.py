@@ -52,7 +52,15 @@ _FEW = 5
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over runs with its 95% confidence interval."""
+    """A mean over runs with its 95% confidence interval.
+
+    >>> from fhtd.statistics import Interval
+    >>> gain = Interval.of([1.0, 2.0, 3.0, 2.0])
+    >>> round(gain.low, 1), gain.mean, round(gain.high, 1)
+    (0.7, 2.0, 3.3)
+    >>> print(Interval.share([True] * 9 + [False]))
+    0.9 [0.555, 0.9975]
+    """
 
     mean: float
     low: float

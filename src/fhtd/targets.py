@@ -36,6 +36,12 @@ def one_step(
         next_values: V^h(S_{t+1}) of every step, the horizon last.
         terminated: Where S_{t+1} is terminal and worth 0; nowhere by default.
 
+    Returns:
+        (steps, horizons) targets.
+
+    Raises:
+        ValueError: The shapes do not fit together.
+
     >>> import numpy as np
     >>> from fhtd import Weighting, targets
     >>> rewards, next_values = np.array([1.0, 2.0]), np.full((2, 3), 10.0)
@@ -63,6 +69,12 @@ def long_step(
         rewards: (transitions, longest) rewards in order; those after D steps are not looked at.
         next_values: V^h(S') of every transition, the horizon last.
         terminated: Where S' is terminal and worth 0; nowhere by default.
+
+    Returns:
+        (transitions, horizons) targets.
+
+    Raises:
+        ValueError: The shapes do not fit together, or a duration is out of range.
 
     >>> import numpy as np
     >>> from fhtd import Weighting, targets
@@ -107,6 +119,18 @@ def n_step(
         next_values: V^h(S_{t+1}) of every step, the horizon last.
         terminated: Where S_{t+1} is terminal and worth 0; nowhere by default.
         truncated: Where an episode was cut after S_{t+1}: the target bootstraps there.
+
+    Returns:
+        (steps, horizons) targets.
+
+    Raises:
+        ValueError: The shapes do not fit together.
+
+    >>> import numpy as np
+    >>> from fhtd import Weighting, targets
+    >>> rewards, next_values = np.array([1.0, 2.0, 4.0]), np.full((3, 3), 10.0)
+    >>> targets.n_step(Weighting.exponential(3), 2, rewards, next_values)[0].tolist()
+    [1.0, 3.0, 13.0]
     """
     n = checks.integer("n", n, 1)
     xp, rewards, values, continues, cut = _prepare(
@@ -136,6 +160,21 @@ def lambda_returns(
         next_values: V^h(S_{t+1}) of every step, the horizon last.
         terminated: Where S_{t+1} is terminal and worth 0; nowhere by default.
         truncated: Where an episode was cut after S_{t+1}: the return bootstraps there.
+
+    Returns:
+        (steps, horizons) returns.
+
+    Raises:
+        ValueError: The shapes do not fit together.
+
+    >>> import numpy as np
+    >>> from fhtd import Weighting, targets
+    >>> weighting, rewards = Weighting.exponential(2), np.array([1.0, 2.0])
+    >>> for lambda_ in (0.0, 0.5, 1.0):
+    ...     targets.lambda_returns(weighting, lambda_, rewards, np.full((2, 2), 10.0))[0].tolist()
+    [1.0, 11.0]
+    [1.0, 7.0]
+    [1.0, 3.0]
     """
     if isinstance(lambda_, (int, float)):
         lambda_ = checks.real("lambda_", lambda_, 0, 1)
@@ -166,6 +205,15 @@ def monte_carlo(
         rewards: R_{t+1} of every step, time first.
         terminated: Where S_{t+1} is terminal; nowhere by default.
         truncated: Where an episode was cut after S_{t+1}.
+
+    Returns:
+        (steps, horizons) sums, and (steps, horizons) booleans.
+
+    >>> import numpy as np
+    >>> from fhtd import Weighting, targets
+    >>> sums, whole = targets.monte_carlo(Weighting.exponential(2), np.array([1.0, 2.0]))
+    >>> sums.tolist(), whole.tolist()
+    ([[1.0, 3.0], [2.0, 2.0]], [[True, True], [True, False]])
     """
     xp = _namespace(rewards)
     rewards = xp.asarray(rewards) * 1.0
@@ -184,6 +232,13 @@ def weighted_sums(weights: Array, rewards: Array) -> Array:
     Args:
         weights: w_k, the weight of the reward k steps after the next.
         rewards: All rewards of the episode.
+
+    Returns:
+        (steps,) sums.
+
+    >>> from fhtd import targets
+    >>> targets.weighted_sums([1.0, 0.5], [4.0, 2.0, 8.0]).tolist()
+    [5.0, 6.0, 8.0]
     """
     nothing = np.zeros(max(len(weights) - 1, 0))
     # NumPy's correlation takes the conjugate of its second argument.

@@ -36,6 +36,9 @@ class Weighting:
 
     G^h = c_h R + d_h V^(h-1)(S'), with V^0 = 0.
 
+    Raises:
+        ValueError: The arrays are empty or of different lengths.
+
     >>> from fhtd import Weighting
     >>> Weighting.exponential(3, discount=0.5).coefficients().tolist()
     [[1.0, 0.0, 0.0], [1.0, 0.5, 0.0], [1.0, 0.5, 0.25]]
@@ -113,6 +116,9 @@ class Weighting:
 
         Complex values have no maximum; and times a negative bootstrap, the next state's largest
         value makes the worst of it. Evaluating a given policy is possible under any weighting.
+
+        Raises:
+            ValueError: It is such a weighting; the message says why.
         """
         if self.no_maximum:
             raise ValueError(self.no_maximum)
@@ -121,6 +127,9 @@ class Weighting:
         """Row h-1, column k: the weight of the reward k+1 steps ahead in the value of horizon h.
 
         It is (prod_{j<k} d_{h-j}) c_{h-k} for k < h and 0 beyond. The array cannot be written to.
+
+        Returns:
+            An array (H, H).
         """
         return self._coefficients
 
@@ -142,6 +151,17 @@ class Weighting:
 
         Args:
             values: Values of every horizon, with the horizon last.
+
+        Returns:
+            An array shaped as `values`: the expected reward 1, 2, ..., H steps ahead.
+
+        Raises:
+            ValueError: The last axis is not H long, or some reward has no weight in its own
+                horizon.
+
+        >>> from fhtd import Weighting
+        >>> Weighting.exponential(3, discount=0.5).expected_rewards([1.0, 2.0, 2.0]).tolist()
+        [1.0, 2.0, 0.0]
         """
         values = np.asarray(values)
         if values.shape[-1:] != (self.horizon,):
@@ -157,6 +177,9 @@ class Weighting:
 
         Args:
             table: Its coefficients.
+
+        Raises:
+            ValueError: Some reward has no weight in the horizon that it is the last of.
         """
         hidden = np.flatnonzero(np.diagonal(table) == 0)
         if len(hidden):
@@ -173,6 +196,16 @@ class Weighting:
 
         Args:
             horizon: The new final horizon.
+
+        Returns:
+            The longer weighting.
+
+        Raises:
+            ValueError: The new horizon is shorter, or these coefficients do not say how they go on.
+
+        >>> from fhtd import Weighting
+        >>> Weighting.average(2).extend(4).coefficients()[-1].tolist()
+        [0.25, 0.25, 0.25, 0.25]
         """
         horizon = checks.integer("horizon", horizon, self.horizon)
         if horizon == self.horizon:
@@ -192,6 +225,9 @@ class Weighting:
 
         Args:
             horizon: The new final horizon, or a Weighting whose first coefficients are these.
+
+        Raises:
+            ValueError: It is shorter, or its first coefficients are others.
         """
         if not isinstance(horizon, Weighting):
             return self.extend(horizon)
@@ -213,6 +249,13 @@ class Weighting:
         Args:
             horizon: The final horizon H.
             discount: The factor gamma of each later reward: any finite number, 1 or complex too.
+
+        Returns:
+            c_h = 1 and d_h = gamma for every h.
+
+        >>> from fhtd import Weighting
+        >>> Weighting.exponential(4, discount=0.5).coefficients()[-1].tolist()
+        [1.0, 0.5, 0.25, 0.125]
         """
         horizon = checks.integer("horizon", horizon, 1)
         discount = checks.number("discount", discount)
@@ -224,6 +267,13 @@ class Weighting:
 
         Args:
             horizon: The final horizon H.
+
+        Returns:
+            The weighting under which V^h is the mean of the next h rewards.
+
+        >>> from fhtd import Weighting
+        >>> Weighting.average(2).coefficients().tolist()
+        [[1.0, 0.0], [0.5, 0.5]]
         """
         h = np.arange(1, checks.integer("horizon", horizon, 1) + 1)
         return cls(1 / h, (h - 1) / h)
@@ -234,6 +284,13 @@ class Weighting:
 
         Args:
             weights: weights[k] is the weight of the reward k+1 steps ahead, one for each horizon.
+
+        Returns:
+            c_h = weights[H-h] and d_h = 1.
+
+        >>> from fhtd import Weighting
+        >>> Weighting.from_weights([0, 3, 1]).coefficients().tolist()
+        [[1.0, 0.0, 0.0], [3.0, 1.0, 0.0], [0.0, 3.0, 1.0]]
         """
         w = checks.array("weights", weights, (None,), allow_complex=True)
         return cls(w[::-1], np.ones(len(w)))
@@ -245,6 +302,13 @@ class Weighting:
         Args:
             horizon: The final horizon H.
             k: How steeply rewards are discounted, at least 0.
+
+        Returns:
+            c_h = 1 / (1 + k (H-h)) and d_h = 1.
+
+        >>> from fhtd import Weighting
+        >>> Weighting.hyperbolic(4, k=1.0).coefficients()[-1].round(3).tolist()
+        [1.0, 0.5, 0.333, 0.25]
         """
         horizon = checks.integer("horizon", horizon, 1)
         k = checks.real("k", k, minimum=0)
@@ -257,6 +321,13 @@ class Weighting:
         Args:
             horizon: The final horizon H.
             discount: The factor gamma of each later reward.
+
+        Returns:
+            c_h = gamma^(H-h) and d_h = 1.
+
+        >>> from fhtd import Weighting
+        >>> Weighting.reward_scaled(3, discount=0.5).coefficients().tolist()
+        [[0.25, 0.0, 0.0], [0.5, 0.25, 0.0], [1.0, 0.5, 0.25]]
         """
         horizon = checks.integer("horizon", horizon, 1)
         discount = checks.number("discount", discount)
@@ -270,6 +341,16 @@ class Weighting:
             horizon: The final horizon H, and the length of the transform.
             frequency: The bin, in turns per H steps.
             discount: The factor gamma of each later reward, beside the rotation.
+
+        Returns:
+            c_h = 1 and d_h = gamma exp(-2 pi i f / H): complex, so for prediction only.
+
+        >>> import numpy as np
+        >>> from fhtd import Weighting
+        >>> rewards = np.array([3.0, 1.0, 4.0, 1.0])
+        >>> value = Weighting.fourier(4, frequency=1).coefficients()[-1] @ rewards
+        >>> bool(np.isclose(value, np.fft.fft(rewards)[1]))
+        True
         """
         horizon = checks.integer("horizon", horizon, 1)
         frequency = checks.real("frequency", frequency)

@@ -34,7 +34,13 @@ _ACTIONS = {
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """An MDP with what can be said of it beside."""
+    """An MDP with what can be said of it beside.
+
+    >>> from fhtd import worlds
+    >>> world = worlds.find("FrozenLake-v1")
+    >>> world.mdp.action_names, world.mdp.positions[5].tolist()
+    (('left', 'down', 'right', 'up'), [1, 1])
+    """
 
     #: The MDP.
     mdp: FiniteMDP
@@ -52,6 +58,11 @@ def save_mdp(mdp: FiniteMDP, path: Path | str) -> None:
     Args:
         mdp: The MDP.
         path: Where to write; a file of that name is replaced.
+
+    >>> from fhtd import problems, worlds
+    >>> worlds.save_mdp(problems.random_walk(5).mdp, "walk.npz")
+    >>> worlds.load_mdp("walk.npz")
+    FiniteMDP('5-state random walk', 7 states, 2 actions)
     """
     content = {"name": mdp.name, "action_names": list(mdp.action_names)}
     arrays = {name: getattr(mdp, name) for name in _DTYPES}
@@ -64,6 +75,17 @@ def load_mdp(path: Path | str) -> FiniteMDP:
 
     Args:
         path: The file.
+
+    Returns:
+        The MDP.
+
+    Raises:
+        ValueError: It is not such a file, or a damaged one.
+
+    >>> from fhtd import problems, worlds
+    >>> worlds.save_mdp(problems.slippery_maze().mdp, "maze.npz")
+    >>> worlds.load_mdp("maze.npz").action_names
+    ('up', 'right', 'down', 'left')
     """
     path = Path(path)
     content, arrays = archive.read(path, "mdp")
@@ -87,6 +109,18 @@ def find(name: str) -> World:
 
     Args:
         name: The name, the path, or the id.
+
+    Returns:
+        The MDP, and what else is known of it.
+
+    Raises:
+        ValueError: There is nothing of that name, or no transition table.
+
+    >>> from fhtd import worlds
+    >>> worlds.find("slippery-maze").mdp
+    FiniteMDP('slippery maze', 34 states, 4 actions)
+    >>> worlds.find("CliffWalking-v1").mdp.positions[13].tolist()  # row and column
+    [1, 1]
     """
     path = Path(name)
     if path.is_dir():
@@ -123,6 +157,13 @@ def action_names(environment_id: str, n_actions: int) -> tuple[str, ...]:
     Args:
         environment_id: The environment's id in Gymnasium.
         n_actions: How many actions there are.
+
+    Returns:
+        One name for each action, or an empty tuple.
+
+    >>> from fhtd import worlds
+    >>> worlds.action_names("MountainCar-v0", 3)
+    ('left', 'nothing', 'right')
     """
     names = _ACTIONS.get(_kind(environment_id), ())
     return names if len(names) == n_actions else ()

@@ -257,11 +257,14 @@ def _by_actions(arguments: list[str]) -> str:
 
     from fhtd import wrappers
     from fhtd.environments import make
+    from fhtd.references import look_here
 
     given = tuple(_values_of("--environment-options", arguments))
     for argument in arguments:
         if argument not in gymnasium.registry and ":" not in argument:
             continue
+        if ":" in argument:
+            look_here()
         try:
             world = make(argument, **wrappers.options_of(given, "environment_options"))
         except (ValueError, TypeError, ImportError, gymnasium.error.Error):

@@ -43,6 +43,21 @@ class Agent(Generic[S]):
         seed: of everything: first weights, exploration, replay and episodes.
         preset: name of the settings to begin with; see `presets`.
         settings: all settings at once, in place of a preset; those given by name go before them.
+
+    Raises:
+        ValueError: Both a preset and settings are given, or a setting is out of range.
+        TypeError: It has no such setting, or cannot act in such an environment.
+
+    >>> from fhtd.deep import DQN
+    >>> agent = DQN("CartPole-v1", hidden=(8,), seed=0)  # as any other agent
+    >>> agent.learn(200).frames
+    200
+    >>> action, _ = agent.predict([0.0, 0.0, 0.0, 0.0])
+    >>> agent.evaluate(episodes=2).shape
+    (2,)
+    >>> agent.save("agent.npz")
+    >>> DQN.load("agent.npz").frames
+    200
     """
 
     #: The dataclass of this agent's settings.
@@ -110,6 +125,13 @@ class Agent(Generic[S]):
 
         Args:
             preset: its name, one of `presets`.
+
+        Returns:
+            Settings with every field set.
+
+        >>> from fhtd.deep import DFHQ
+        >>> DFHQ.settings_of("paper").horizon
+        64
         """
         found = preset_named(preset, cls.presets, cls.__name__)
         return cast(S, changed(cls.settings_type(), found.settings))
@@ -129,19 +151,38 @@ class Agent(Generic[S]):
         )
 
     def make_algorithm(self) -> Algorithm:
-        """The pure functions that learn; each kind of agent has its own."""
+        """The pure functions that learn; each kind of agent has its own.
+
+        Raises:
+            TypeError: The agent's class has none.
+        """
         raise TypeError(f"{type(self).__name__} must have make_algorithm")
 
     def make_experience(self) -> Experience:
-        """What is learned from; each kind of agent has its own."""
+        """What is learned from; each kind of agent has its own.
+
+        Returns:
+            A replay, or the newest rollout.
+
+        Raises:
+            TypeError: The agent's class has none.
+        """
         raise TypeError(f"{type(self).__name__} must have make_experience")
 
     def make_choice(self) -> Choose | None:
-        """How to act while learning, where it is not by the algorithm."""
+        """How to act while learning, where it is not by the algorithm.
+
+        Returns:
+            A function, or None for what the algorithm does.
+        """
         return None
 
     def make_measure(self) -> Measure | None:
-        """What to learn from, where it is not the reward."""
+        """What to learn from, where it is not the reward.
+
+        Returns:
+            A function, or None for the reward.
+        """
         return None
 
     @property
@@ -156,6 +197,12 @@ class Agent(Generic[S]):
 
         Args:
             length: steps to look ahead.
+
+        Returns:
+            Row by row, the weights that the values of a horizon give to the rewards.
+
+        Raises:
+            TypeError: The agent has no weighting.
         """
         if self.weighting is None:
             raise TypeError(f"{type(self).__name__} does not say how it weighs rewards")
@@ -201,6 +248,12 @@ class Agent(Generic[S]):
 
         Args:
             observation: one of the environment's.
+
+        Returns:
+            One row for each action.
+
+        Raises:
+            TypeError: The agent predicts no values.
         """
         compiled = self.loop.compiled.values
         if compiled is None:
@@ -210,7 +263,11 @@ class Agent(Generic[S]):
         return np.asarray(found[0])
 
     def take_statistics(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Means of all metrics since this was last called, such as each horizon's `loss`."""
+        """Means of all metrics since this was last called, such as each horizon's `loss`.
+
+        Returns:
+            Arrays by the names of the metrics.
+        """
         training = self.loop.training
         count = max(int(training.summed), 1)
         found = {k: np.asarray(v, np.float64) / count for k, v in training.sums.items()}
@@ -228,15 +285,27 @@ class Agent(Generic[S]):
         return float(np.mean(np.asarray(training.sums["loss"]))) / count if count else None
 
     def output_names(self) -> list[str]:
-        """What a log calls the outputs: always the same, whatever has been learned."""
+        """What a log calls the outputs: always the same, whatever has been learned.
+
+        Returns:
+            One name for each output, such as `h64`.
+        """
         return [f"h{horizon:g}" for horizon in self.horizons]
 
     def deepening(self) -> dict[str, float]:
-        """What a log should say of horizons that change."""
+        """What a log should say of horizons that change.
+
+        Returns:
+            Numbers by their tags.
+        """
         return {}
 
     def exploration(self) -> dict[str, float]:
-        """What a log should say of how the agent explores."""
+        """What a log should say of how the agent explores.
+
+        Returns:
+            Numbers by their tags.
+        """
         return {}
 
     def predict(
@@ -268,6 +337,12 @@ class Agent(Generic[S]):
             observation: one of the environment's.
             deterministic: leave out exploration.
             mask: which actions are permitted.
+
+        Returns:
+            An integer, or an array of numbers.
+
+        Raises:
+            TypeError: The agent is given a policy and does not choose.
         """
         act, best = self.loop.compiled.act, self.loop.compiled.best
         if act is None or best is None:
@@ -301,13 +376,20 @@ class Agent(Generic[S]):
             observation: one of the environment's.
             values: what `expect` gave.
             action: what is done.
+
+        Returns:
+            (rows, horizons) values, and the number of the row.
         """
         # A critic of states has one value, whatever is done.
         listed = isinstance(self.actions, DiscreteActions) and len(values) == self.actions.n
         return values, action if listed else 0
 
     def value_names(self) -> tuple[str, ...]:
-        """What the rows of `valued` are about; nothing where they are the actions."""
+        """What the rows of `valued` are about; nothing where they are the actions.
+
+        Returns:
+            One name for each row, or an empty tuple.
+        """
         return ()
 
     def explored(self, allowed: npt.NDArray[np.bool_]) -> Any:
@@ -337,6 +419,12 @@ class Agent(Generic[S]):
             progress_bar: show how far it is, and how it goes.
             verbose: 1 prints a line of the log now and then.
             log_interval: episodes between lines of the log, printed and given to callbacks.
+
+        Returns:
+            The agent itself.
+
+        Raises:
+            DivergenceError: The loss left all bounds, and `on_divergence` is `stop`.
         """
         checks.integer("log_interval", log_interval, 1)
         name, recent = type(self).__name__, Recent()
@@ -365,6 +453,12 @@ class Agent(Generic[S]):
 
         Args:
             total_timesteps: frames, of all environments together.
+
+        Returns:
+            An iterator; each item lists the episodes that ended in that round.
+
+        Raises:
+            DivergenceError: The loss left all bounds, and `on_divergence` is `stop`.
         """
         total = checks.integer("total_timesteps", total_timesteps, 1)
         if self.divergence is not None and self.settings.on_divergence == "stop":
@@ -408,6 +502,9 @@ class Agent(Generic[S]):
 
         Args:
             rewards: of each step.
+
+        Returns:
+            The weighted sum of the rewards from each step on.
         """
         found: npt.NDArray[np.float64] = weighted_sums(
             self.reward_weights(len(rewards))[-1], rewards
@@ -433,6 +530,9 @@ class Agent(Generic[S]):
             seed: of the first episode; the others count on from it.
             environment: where to act; default: a new one like the training environment.
             max_steps: cut episodes after so many steps, with a warning; None lets them go on.
+
+        Returns:
+            The sum of rewards of each episode.
         """
         found = self.evaluated(
             episodes, epsilon=epsilon, seed=seed, environment=environment, max_steps=max_steps
@@ -507,6 +607,17 @@ class Agent(Generic[S]):
             path: of the file.
             environment: to go on in; default: made by the id that was saved.
             env: the same, by the name that other libraries have for it.
+
+        Returns:
+            The agent, as it was.
+
+        Raises:
+            ValueError: It is not such a file, a damaged one, or one of another kind of agent.
+
+        >>> from fhtd.deep import DQN
+        >>> DQN("CartPole-v1", hidden=(8,), seed=0).learn(50).save("agent.npz")
+        >>> DQN.load("agent.npz").learn(50).frames
+        100
         """
         return checkpoint.load(cls, Path(path), one_of(environment, env))
 

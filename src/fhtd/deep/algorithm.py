@@ -38,7 +38,17 @@ class Learned(Protocol):
 
 
 class Algorithm(NamedTuple):
-    """Pure functions, and how to explore."""
+    """Pure functions, and how to explore.
+
+    >>> import numpy as np
+    >>> from fhtd.deep import DQN
+    >>> algorithm = DQN("CartPole-v1", hidden=(8,), seed=0).make_algorithm()
+    >>> state = algorithm.init()
+    >>> int(state.updates)
+    0
+    >>> algorithm.values(state.parameters, np.zeros((3, 4))).shape  # observations, actions, outputs
+    (3, 2, 1)
+    """
 
     #: The first state: parameters, optimiser, counters.
     init: Callable[[], Any]

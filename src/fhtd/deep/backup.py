@@ -22,7 +22,14 @@ _LARGEST_TABLE = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Backup:
-    """Arrays over lengths m = 1..n and outputs j = 1..J, from 0; horizons ascend."""
+    """Arrays over lengths m = 1..n and outputs j = 1..J, from 0; horizons ascend.
+
+    >>> from fhtd import Weighting
+    >>> from fhtd.deep import Backup
+    >>> backup = Backup.fixed_horizons(Weighting.exponential(3, discount=0.9))
+    >>> backup.sources.tolist()  # each from the one before, the first from nothing
+    [[0, 1, 2]]
+    """
 
     #: Infinity for DQN's.
     horizons: npt.NDArray[np.float64]
@@ -56,6 +63,12 @@ class Backup:
             n: Rewards summed before bootstrapping.
             horizons: Those to learn; default: those that the final one needs, H, H - n, ..., as in
                 n-step FHTD.
+
+        Returns:
+            The backup of n-step FHTD.
+
+        Raises:
+            ValueError: The horizons are not closed under the backup, or a coefficient is too large.
         """
         n = checks.integer("n_step", n, 1, weighting.horizon)
         chosen = closed_horizons(weighting.horizon, n, horizons)
@@ -86,6 +99,13 @@ class Backup:
         Args:
             discount: Discount rate gamma.
             n: Rewards summed before bootstrapping.
+
+        Returns:
+            The backup of DQN.
+
+        >>> from fhtd.deep import Backup
+        >>> Backup.infinite_horizon(0.5, n=3).rewards[-1, :, 0].tolist()
+        [1.0, 0.5, 0.25]
         """
         n = checks.integer("n_step", n, 1)
         discount = checks.real("discount", discount, 0)
@@ -109,6 +129,9 @@ class Backup:
 
         Args:
             weighting: That the backup was made of.
+
+        Raises:
+            ValueError: The weighting or the horizons do not allow it; the message says why.
         """
         if not weighting.is_constant:
             raise ValueError(
@@ -133,6 +156,9 @@ class Backup:
             batch: Transitions.
             next_values: U_j of the state that each transition ends in.
             base: U_0, (batch, 1), where it is not 0.
+
+        Returns:
+            The targets, and an array of booleans, or True where all are known.
         """
         continues = (1.0 - batch.terminated)[:, None]
         padded = _prepend(base, next_values)

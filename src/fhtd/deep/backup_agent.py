@@ -40,6 +40,9 @@ class BackupAgent(Agent[R]):
 
         Args:
             transformation: one of optax's, or None.
+
+        Raises:
+            TypeError: It is no optimiser of optax.
         """
         if transformation is not None and not (
             hasattr(transformation, "init") and hasattr(transformation, "update")
@@ -59,7 +62,11 @@ class BackupAgent(Agent[R]):
         return super()._make_loop()
 
     def make_experience(self) -> Experience:
-        """Windows of as many steps as the backup sums."""
+        """Windows of as many steps as the backup sums.
+
+        Returns:
+            The replay.
+        """
         layout = Layout(self.observations, self.actions, self.backup.n)
         return Replay(self.settings, layout, self.backup.n)
 
@@ -74,7 +81,11 @@ class BackupAgent(Agent[R]):
         return np.ones(self.backup.size)
 
     def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """Powers of the discount, to the end of the episode."""
+        """Powers of the discount, to the end of the episode.
+
+        Returns:
+            One row.
+        """
         return np.asarray(self.settings.discount ** np.arange(length))[None]
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -102,6 +113,12 @@ class BackupAgent(Agent[R]):
             environment: to go on in; default: made by the id that was saved.
             env: the same, by the name that other libraries have for it.
             transformation: the optimiser, where it was not one of the settings.
+
+        Returns:
+            The agent, as it was.
+
+        Raises:
+            ValueError: It is not such a file, or a damaged one, or the optimiser is missing.
         """
         place = one_of(environment, env)
         return checkpoint.load(cls, Path(path), place, transformation=transformation)
@@ -116,6 +133,12 @@ class BackupAgent(Agent[R]):
             environment: to act in.
             saved: what the file says.
             transformation: the optimiser, where it was not one of the settings.
+
+        Returns:
+            A new agent.
+
+        Raises:
+            ValueError: The optimiser is missing, or the weighting has other horizons.
         """
         settings: Any = saved.settings
         if saved.manifest.get("transformation") is True and transformation is None:
@@ -137,7 +160,11 @@ class HorizonAgent(BackupAgent[R]):
     settings: Any
 
     def make_backup(self) -> Backup:
-        """Horizon h points at h - n."""
+        """Horizon h points at h - n.
+
+        Returns:
+            The backup of all learned horizons.
+        """
         settings = self.settings
         self.weighting = self._given_weighting or Weighting.exponential(
             settings.horizon, settings.discount
@@ -176,7 +203,11 @@ class HorizonAgent(BackupAgent[R]):
         return self.backup.horizons + self.base
 
     def output_names(self) -> list[str]:
-        """By horizon; by place in the window where the horizons move."""
+        """By horizon; by place in the window where the horizons move.
+
+        Returns:
+            One name for each output.
+        """
         if self.settings.deepen_every is None:
             return super().output_names()
         return [f"output{j}" for j in range(1, self.backup.size + 1)]
@@ -187,7 +218,11 @@ class HorizonAgent(BackupAgent[R]):
         return {"train/horizon": float(self.horizons[-1])} if moves else {}
 
     def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """Weight of each future reward in each horizon's value: (horizons, at most `length`)."""
+        """Weight of each future reward in each horizon's value: (horizons, at most `length`).
+
+        Returns:
+            Row by row, the weights that the values of a horizon give to the rewards.
+        """
         if not self.base:
             return Agent.reward_weights(self, length)
         ahead = np.arange(length)
@@ -211,6 +246,17 @@ class HorizonAgent(BackupAgent[R]):
         Args:
             horizon: a number where the weighting continues by itself (exponential, average), or a
                 Weighting whose first coefficients are the present ones.
+
+        Returns:
+            The agent itself.
+
+        Raises:
+            ValueError: The weighting or a setting does not say how the new horizons go on.
+
+        >>> from fhtd.deep import DFHQ
+        >>> agent = DFHQ("CartPole-v1", hidden=(8,), horizon=4, deepen_every=None, seed=0)
+        >>> agent.extend(6).horizons.tolist()
+        [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
         """
         old, before = self.settings, self.backup
         if (old.horizons, old.loss_weights) != (None, None) or isinstance(old.acting, tuple):

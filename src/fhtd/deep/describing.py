@@ -67,6 +67,15 @@ def describe(owner: Any) -> None:
         if field.name not in named
     ]
     text = inspect.cleandoc(owner.__doc__ or owner.__name__)
-    if "Args:" not in text:
-        text += "\n\nArgs:" + inspect.cleandoc(owner.__mro__[1].__doc__).partition("Args:")[2]
-    owner.__doc__ = "\n".join([text.partition("\n    discount: ")[0], *lines])
+    before, arguments, after = _parts(text)
+    if not arguments:
+        arguments = _parts(inspect.cleandoc(owner.__mro__[1].__doc__))[1]
+    own = arguments.partition("\n    discount: ")[0]
+    owner.__doc__ = "\n\n".join(part for part in (before, "\n".join([own, *lines]), after) if part)
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """What comes before the arguments, the arguments, and what comes after them."""
+    before, title, rest = text.partition("Args:\n")
+    arguments, _, after = rest.partition("\n\n")
+    return before.strip(), (title + arguments).rstrip(), after

@@ -25,7 +25,11 @@ class QAgent(BackupAgent[Q]):
         return {"rollout/exploration_rate": self.epsilon}
 
     def expect(self, observation: Any, mask: Any = None) -> tuple[npt.NDArray[Any], int]:
-        """Both from one pass of the network."""
+        """Both from one pass of the network.
+
+        Returns:
+            (actions, outputs) values, and the number of the action.
+        """
         allowed = self.actions.check_mask(mask)
         values = self.values(observation)
         return values, int(np.where(allowed, self.scores(values, allowed), -np.inf).argmax())
@@ -38,6 +42,9 @@ class QAgent(BackupAgent[Q]):
         Args:
             values: (actions, outputs), as `values` gives them.
             allowed: which actions are permitted.
+
+        Returns:
+            One number for each action.
         """
         weights = self.acting_weights
         if weights is None:

@@ -34,7 +34,7 @@ from fhtd.deep.settings import from_json
 from fhtd.environments import make
 from fhtd.files import locked, sweep, write_atomically
 from fhtd.provenance import versions
-from fhtd.references import resolve
+from fhtd.references import look_here, resolve
 
 FORMAT = 1
 #: Agents that commands know by a short name; any other is named as MODULE:CLASS.
@@ -207,6 +207,8 @@ class Request:
 
     def make_environment(self, **options: Any) -> Any:
         """The environment of the run."""
+        if ":" in self.environment:
+            look_here()
         made = make(self.environment, **(self.environment_options | options))
         return wrappers.wrapped(made, self.wrappers)
 

@@ -31,7 +31,16 @@ Loss = Literal["squared", "huber"]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What every deep agent has."""
+    """What every deep agent has.
+
+    Raises:
+        TypeError: A setting is of the wrong kind.
+        ValueError: A setting is out of range.
+
+    >>> from fhtd.deep import Settings
+    >>> Settings(learning_rate=1e-3, learning_rate_final=0.0).learning_rate_after(50_000)
+    0.0005
+    """
 
     discount: float = 0.99
     """Discount rate gamma (paper: 0.99 and 1)."""
@@ -98,7 +107,11 @@ class Settings:
         return self.learning_rate + share * (self.learning_rate_final - self.learning_rate)
 
     def make_optimiser(self) -> optax.GradientTransformation:
-        """What these settings say of it: its name, learning rates and clipping."""
+        """What these settings say of it: its name, learning rates and clipping.
+
+        Returns:
+            One of optax's.
+        """
         rate: float | optax.Schedule = self.learning_rate
         if self.learning_rate_final is not None:
             rate = falling(rate, self.learning_rate_final, self.learning_rate_updates)
@@ -125,7 +138,12 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings(Settings):
-    """What agents have that learn from a replay."""
+    """What agents have that learn from a replay.
+
+    >>> from fhtd.deep import ReplaySettings
+    >>> ReplaySettings(batch_size=64).replay_size
+    100000
+    """
 
     replay_size: int = 100_000
     """Transitions kept for replay (paper: 1e5)."""
@@ -196,6 +214,9 @@ class QSettings(ReplaySettings):
 
         Args:
             frame: Frames so far.
+
+        Returns:
+            A number from 0 to 1.
         """
         share = min(frame / self.epsilon_frames, 1.0)
         return self.epsilon_initial + share * (self.epsilon_final - self.epsilon_initial)

@@ -25,7 +25,11 @@ class SoftAgent(BackupAgent[F]):
     actions: BoxActions
 
     def make_algorithm(self) -> Algorithm:
-        """Soft actor-critic towards the backup's targets."""
+        """Soft actor-critic towards the backup's targets.
+
+        Returns:
+            Its pure functions.
+        """
         acting = self.acting_weights
         assert acting is not None, "a list of actions agrees, a policy does not"
         return soft_actor_critic(
@@ -68,6 +72,9 @@ class SoftAgent(BackupAgent[F]):
             observation: one of the environment's.
             actions: some of the environment's; default: what the policy does without noise, and
                 then the same with one number at a time at its least and at its most.
+
+        Returns:
+            One row for each action.
         """
         if actions is None:
             scaled = self._others(self.decide(observation))

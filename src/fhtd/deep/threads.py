@@ -10,6 +10,9 @@ def use_one_thread() -> None:
 
     To be called before JAX computes anything. `XLA_FLAGS` and `NPROC` of the user's own are left
     as they are.
+
+    >>> from fhtd.deep import use_one_thread
+    >>> use_one_thread()  # at the top of a script
     """
     # The flags alone still leave a pool of threads that small products are handed to.
     os.environ.setdefault("NPROC", "1")

@@ -17,6 +17,22 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
 
     `reset(options={"state": s})` starts in a state of choice. After an ending the observation is
     the state that the last outcome leads to. The MDP itself is `env.unwrapped.mdp`.
+
+    Args:
+        mdp: The MDP to act in.
+        render_mode: `ansi` for text, `rgb_array` for pixels, None for no drawing.
+
+    Raises:
+        TypeError: `mdp` is not a FiniteMDP.
+        ValueError: There is no such `render_mode`.
+
+    >>> from fhtd import problems
+    >>> from fhtd.envs import FiniteMDPEnv
+    >>> env = FiniteMDPEnv(problems.random_walk(3).mdp)
+    >>> env.reset(seed=0, options={"state": 3})
+    (3, {})
+    >>> env.step(1)  # out at the right
+    (4, 1.0, True, False, {})
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
@@ -42,7 +58,18 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Begin an episode in a state of the start distribution, or in options["state"]."""
+        """Begin an episode in a state of the start distribution, or in options["state"].
+
+        Args:
+            seed: Of all that is drawn from now on; None goes on as before.
+            options: None, or {"state": s} to begin in state s.
+
+        Returns:
+            The state, and an empty dictionary.
+
+        Raises:
+            ValueError: `options` have another key, or there is no such state.
+        """
         options = options or {}
         unknown = sorted(set(options) - {"state"})
         if unknown:
@@ -59,7 +86,18 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
         return state, {}
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Draw one outcome of an action."""
+        """Draw one outcome of an action.
+
+        Args:
+            action: Its number.
+
+        Returns:
+            The next state, the reward, whether the episode ended, False as nothing is ever cut, and
+            an empty dictionary.
+
+        Raises:
+            ResetNeeded: No episode is running.
+        """
         if isinstance(action, np.ndarray) and action.ndim == 0:
             action = action[()]
         action = checks.integer("action", action, 0, self.mdp.n_actions - 1)

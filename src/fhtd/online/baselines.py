@@ -74,7 +74,15 @@ class InfiniteHorizonLearner(Learner):
 
 
 class TD(PredictionLearner, InfiniteHorizonLearner):
-    """One-step TD: V(S) <- V(S) + alpha rho [R + gamma V(S') - V(S)]."""
+    """One-step TD: V(S) <- V(S) + alpha rho [R + gamma V(S') - V(S)].
+
+    >>> from fhtd import TD, Features
+    >>> learner = TD(Features.tabular(1), discount=0.5, step_size=0.5)
+    >>> for _ in range(100):
+    ...     learner.update(0, reward=1.0, next_observation=0)
+    >>> learner.values(0).round(6).tolist()
+    [2.0]
+    """
 
     state_type = OneStep
 
@@ -86,7 +94,15 @@ class TD(PredictionLearner, InfiniteHorizonLearner):
 
 
 class NStepTD(PredictionLearner, InfiniteHorizonLearner):
-    """n-step TD: n rewards, then the value n steps ahead."""
+    """n-step TD: n rewards, then the value n steps ahead.
+
+    >>> from fhtd import Features, NStepTD
+    >>> learner = NStepTD(Features.tabular(1), discount=0.5, n=3, step_size=0.5)
+    >>> for _ in range(100):
+    ...     learner.update(0, reward=1.0, next_observation=0)
+    >>> learner.values(0).round(6).tolist()
+    [2.0]
+    """
 
     state_type = NStep
     _free_slots = 1
@@ -145,7 +161,15 @@ class NStepTD(PredictionLearner, InfiniteHorizonLearner):
 
 
 class TDLambda(PredictionLearner, InfiniteHorizonLearner):
-    """TD(lambda) with accumulating traces."""
+    """TD(lambda) with accumulating traces.
+
+    >>> from fhtd import Features, TDLambda
+    >>> learner = TDLambda(Features.tabular(1), discount=0.5, lambda_=0.8, step_size=0.1)
+    >>> for _ in range(500):
+    ...     learner.update(0, reward=1.0, next_observation=0)
+    >>> learner.values(0).round(6).tolist()
+    [2.0]
+    """
 
     state_type = Eligibility
     is_emphatic = False
@@ -202,7 +226,15 @@ class TDLambda(PredictionLearner, InfiniteHorizonLearner):
 
 
 class ETD(TDLambda):
-    """Emphatic TD(lambda) with interest 1: stable off-policy by reweighting the updates."""
+    """Emphatic TD(lambda) with interest 1: stable off-policy by reweighting the updates.
+
+    >>> from fhtd import ETD, Features
+    >>> learner = ETD(Features.tabular(1), discount=0.5, step_size=0.1)
+    >>> for _ in range(500):
+    ...     learner.update(0, reward=1.0, next_observation=0)
+    >>> learner.values(0).round(6).tolist()
+    [2.0]
+    """
 
     is_emphatic = True
 
@@ -243,7 +275,15 @@ class ETD(TDLambda):
 
 
 class TDC(PredictionLearner, InfiniteHorizonLearner):
-    """TD with gradient correction: stable off-policy through a second set of weights."""
+    """TD with gradient correction: stable off-policy through a second set of weights.
+
+    >>> from fhtd import TDC, Features
+    >>> learner = TDC(Features.tabular(1), discount=0.5, step_size=0.1, second_step_size=0.1)
+    >>> for _ in range(2_000):
+    ...     learner.update(0, reward=1.0, next_observation=0)
+    >>> learner.values(0).round(6).tolist()
+    [2.0]
+    """
 
     state_type = GradientCorrection
     rates = ("step_size", "second_step_size")

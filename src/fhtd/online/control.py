@@ -85,6 +85,10 @@ class ControlLearner(Learner):
                 as after a termination, but the stream goes on.
             duration: How many steps the transition took, of an option or skipped frames: horizon h
                 then bootstraps from h - duration, and `reward` holds all its rewards in order.
+
+        Raises:
+            ValueError: An argument does not fit, or `next_policy` is needed under this weighting.
+            DivergenceError: The weights are not finite any more, unless `allow_divergence`.
         """
         action = checks.integer("action", _plain(action), 0, self.n_actions - 1)
         probabilities = np.zeros(0)
@@ -187,6 +191,13 @@ class ControlLearner(Learner):
             progress_bar: Show the progress on the terminal.
             verbose: 1 prints a line of the log now and then.
             log_interval: Episodes between lines of the log, printed and given to callbacks.
+
+        Returns:
+            The learner itself.
+
+        Raises:
+            TypeError: There is no environment or no number of steps.
+            DivergenceError: The weights are not finite any more, unless `allow_divergence`.
         """
         if total_timesteps is None and isinstance(environment, int):
             environment, total_timesteps = None, environment
@@ -224,6 +235,12 @@ class ControlLearner(Learner):
             seed: Of the first episode; the others count on from it.
             environment: Where to act; default: a new one like that it was built for or learned in.
             max_steps: Cut episodes after so many steps, with a warning; None lets them go on.
+
+        Returns:
+            The sum of rewards of each episode.
+
+        Raises:
+            TypeError: It has no environment yet, and none is given.
         """
         place = self.environment if environment is None else environment
         if place is None:
@@ -255,6 +272,18 @@ class ControlLearner(Learner):
             second_step_size: Of learners that have one.
             epsilon: The rate of exploration, where it was a function of yours.
             lambda_: The trace decay, where it was a function of yours.
+
+        Returns:
+            The learner, as it was.
+
+        Raises:
+            ValueError: It is not such a file, a damaged one, or one of another class.
+
+        >>> from fhtd import FHQ, Weighting
+        >>> learner = FHQ("fhtd/RandomWalk-v0", weighting=Weighting.exponential(8))
+        >>> learner.learn(100).save("learner.npz")
+        >>> FHQ.load("learner.npz", environment="fhtd/RandomWalk-v0").learn(100).frames
+        200
         """
         learner = super().load(
             path,
@@ -323,6 +352,9 @@ class FHQ(ControlLearner, WindowLearner):
             deepen_every: Updates after which the horizons move on, as `deepen` does; None: never.
             acting: What to act on: the final horizon, or what all horizons agree on, each with its
                 own worst action at 0 and its best at 1.
+
+        Raises:
+            ValueError: A number is out of range, or there is no such way of `acting`.
         """
         features = self._seen(features, n_actions)
         self.epsilon = check_rate("epsilon", epsilon)
@@ -436,7 +468,17 @@ class FHQLambda(FHQ):
 
 
 class QLearning(ControlLearner, InfiniteHorizonLearner):
-    """Q-learning: Q(S, A) <- Q(S, A) + alpha [R + gamma max_a Q(S', a) - Q(S, A)]."""
+    """Q-learning: Q(S, A) <- Q(S, A) + alpha [R + gamma max_a Q(S', a) - Q(S, A)].
+
+    >>> from fhtd import Features, QLearning
+    >>> agent = QLearning(Features.tabular(2), n_actions=2, discount=0.5, seed=0)
+    >>> for _ in range(200):
+    ...     agent.update(0, 0, 1.0, 0)  # stay, for 1
+    ...     agent.update(0, 1, 0.0, 1)  # or go where
+    ...     agent.update(1, 0, 5.0, 0, terminated=True)  # 5 can be had
+    >>> agent.values(0).round(2).tolist()
+    [[2.25], [2.5]]
+    """
 
     state_type = OneStepControl
 

@@ -74,6 +74,17 @@ class FixedHorizonLearner(Learner):
             horizon: A number where the weighting continues by itself (exponential, average), or a
                 Weighting whose first coefficients are the present ones.
             initial: The first weights of the new horizons; by default those of the longest so far.
+
+        Returns:
+            The learner itself.
+
+        Raises:
+            ValueError: The weighting does not say how it goes on, or the new horizons do not fit.
+
+        >>> from fhtd import FHTD, Features, Weighting
+        >>> learner = FHTD(Features.tabular(3), Weighting.exponential(2))
+        >>> learner.extend(4).horizons.tolist()
+        [1.0, 2.0, 3.0, 4.0]
         """
         new = self.weighting.continued(horizon)
         horizons = self._learned_horizons(new.horizon)

@@ -212,6 +212,9 @@ class Learner(ABC):
 
         Args:
             rng: Where the noise of `initial_spread` is drawn from.
+
+        Returns:
+            A new array of weights.
         """
         columns = len(self.horizons)
         weights = np.zeros((*self._shape, columns + 1), self.weighting.dtype)
@@ -369,6 +372,11 @@ class Learner(ABC):
 
         Args:
             observation: The observation from which to look ahead.
+
+        Raises:
+            TypeError: The learner has no fixed horizons.
+            ValueError: It does not learn every horizon from 1 on, or the weighting hides some
+                reward.
         """
         if not math.isfinite(self.horizons[-1]):
             raise TypeError(
@@ -392,6 +400,12 @@ class Learner(ABC):
             horizon: A number where the weighting continues by itself (exponential, average), or a
                 Weighting whose first coefficients are the present ones.
             initial: The first weights of the new horizons; by default those of the longest so far.
+
+        Returns:
+            The learner itself.
+
+        Raises:
+            TypeError: The learner has no horizon to extend.
         """
         raise TypeError(
             f"{type(self).__name__} learns one infinite-horizon value: it has no horizon to extend"
@@ -446,6 +460,17 @@ class Learner(ABC):
             second_step_size: That of TDC's second weights, where it was a function of yours.
             epsilon: The rate of exploration, where it was a function of yours.
             lambda_: The trace decay, where it was a function of yours.
+
+        Returns:
+            The learner, as it was.
+
+        Raises:
+            ValueError: It is not such a file, a damaged one, or one of another class.
+
+        >>> from fhtd import TD, Features
+        >>> TD(Features.tabular(3), discount=0.9).save("learner.npz")
+        >>> TD.load("learner.npz").discount
+        0.9
         """
         from fhtd.online.storage import load
 

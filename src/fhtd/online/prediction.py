@@ -50,6 +50,10 @@ class PredictionLearner(Learner):
                 as after a termination, but the stream goes on.
             duration: How many steps the transition took, of an option or skipped frames: horizon h
                 then bootstraps from h - duration, and `reward` holds all its rewards in order.
+
+        Raises:
+            ValueError: The observation has no features, or a number is not finite.
+            DivergenceError: The weights are not finite any more, unless `allow_divergence`.
         """
         self._learn(
             observation,

@@ -151,7 +151,11 @@ class Questions(PredictionLearner, FixedHorizonLearner):
         raise TypeError("Questions cannot be extended: each has a horizon of its own")
 
     def reweighted(self, weighting: Weighting) -> Any:
-        """Refused: ask a learner of one weighting, or add the question from the beginning."""
+        """Refused: ask a learner of one weighting, or add the question from the beginning.
+
+        Returns:
+            A new learner.
+        """
         raise TypeError("Questions cannot be reweighted: add the question to them instead")
 
     def _constants(self) -> dict[str, Any]:

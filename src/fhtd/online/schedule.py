@@ -13,7 +13,13 @@ Rate = float | Callable[[int], float]
 
 @dataclass(frozen=True)
 class Decay:
-    """initial / (1 + t / offset)^power: Robbins-Monro for powers above 1/2 up to 1."""
+    """initial / (1 + t / offset)^power: Robbins-Monro for powers above 1/2 up to 1.
+
+    >>> from fhtd import Decay
+    >>> rate = Decay(0.5, offset=100)
+    >>> rate(0), rate(100), rate(300)
+    (0.5, 0.25, 0.125)
+    """
 
     #: The rate at t = 0.
     initial: float
@@ -34,7 +40,13 @@ class Decay:
 
 @dataclass(frozen=True)
 class Linear:
-    """From initial to final in a straight line over the given number of steps, then constant."""
+    """From initial to final in a straight line over the given number of steps, then constant.
+
+    >>> from fhtd import Linear
+    >>> rate = Linear(1.0, final=0.5, steps=100)
+    >>> rate(0), rate(50), rate(1_000)
+    (1.0, 0.75, 0.5)
+    """
 
     #: The rate at t = 0.
     initial: float

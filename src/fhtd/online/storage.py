@@ -66,6 +66,20 @@ def load(
         second_step_size: That of TDC's second weights, where it was a function of yours.
         epsilon: The rate of exploration, where it was a function of yours.
         lambda_: The trace decay, where it was a function of yours.
+
+    Returns:
+        The learner, as it was.
+
+    Raises:
+        ValueError: It is not such a file, or a damaged one.
+        TypeError: The learner has nothing of the name that is given back.
+
+    >>> import fhtd
+    >>> learner = fhtd.FHTD(fhtd.Features.tabular(3), fhtd.Weighting.exponential(4))
+    >>> learner.update(0, reward=1.0, next_observation=1)
+    >>> learner.save("learner.npz")
+    >>> fhtd.load("learner.npz").step
+    1
     """
     given: dict[str, Any] = {
         "features": features,

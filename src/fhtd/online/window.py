@@ -92,6 +92,15 @@ class WindowLearner(FixedHorizonLearner):
 
         The first horizon is frozen as the base of the others, each column becomes the horizon that
         the next one was, and the last begins as a copy of what it had learned for the one before.
+
+        Raises:
+            ValueError: The weighting is not the same for every horizon, or n does not divide H.
+
+        >>> from fhtd import FHTD, Features, Weighting
+        >>> learner = FHTD(Features.tabular(3), Weighting.exponential(2))
+        >>> learner.deepen()
+        >>> learner.horizons.tolist()
+        [2.0, 3.0]
         """
         self._check_window("deepen")
         move(self._state.weights)

@@ -45,6 +45,14 @@ def episode_length(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
     Args:
         mdp: The MDP.
         policy: (states, actions) probabilities.
+
+    Returns:
+        (states,) lengths.
+
+    >>> from fhtd import oracle, problems
+    >>> walk = problems.random_walk(3)
+    >>> oracle.episode_length(walk.mdp, walk.target)[1:4].round(9).tolist()
+    [3.0, 4.0, 3.0]
     """
     transitions = model.transition_matrix(mdp, policy)
     lengths = np.full(mdp.n_states, np.inf)
@@ -60,6 +68,14 @@ def mean_episode_length(mdp: FiniteMDP, policy: npt.ArrayLike) -> float:
     Args:
         mdp: The MDP.
         policy: (states, actions) probabilities.
+
+    Returns:
+        One number; inf where an episode may never end.
+
+    >>> from fhtd import oracle, problems
+    >>> walk = problems.random_walk(19)
+    >>> round(oracle.mean_episode_length(walk.mdp, walk.target), 6)
+    100.0
     """
     begins = mdp.start > 0
     return float(mdp.start[begins] @ episode_length(mdp, policy)[begins])
@@ -74,6 +90,11 @@ def stationary_distribution(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
     Args:
         mdp: The MDP.
         policy: (states, actions) probabilities.
+
+    >>> from fhtd import oracle, problems
+    >>> walk = problems.random_walk(3)
+    >>> oracle.stationary_distribution(walk.mdp, walk.target).round(9).tolist()
+    [0.0, 0.25, 0.5, 0.25, 0.0]
     """
     ends = model.ending_probability(mdp, policy)
     chain = model.transition_matrix(mdp, policy) + np.outer(ends, mdp.start)

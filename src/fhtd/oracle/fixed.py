@@ -27,7 +27,13 @@ TIE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class OptimalValues:
-    """The best that can be done, with the horizon last (no such axis for infinite horizons)."""
+    """The best that can be done, with the horizon last (no such axis for infinite horizons).
+
+    >>> from fhtd import Weighting, oracle, problems
+    >>> best = oracle.optimal(problems.slippery_maze().mdp, Weighting.exponential(20))
+    >>> best.action_values.shape, best.policy.shape  # states, actions, horizons
+    ((34, 4, 20), (34, 4, 20))
+    """
 
     #: (states, actions, horizons)
     action_values: npt.NDArray[np.float64]
@@ -85,6 +91,15 @@ def action_values(mdp: FiniteMDP, policy: npt.ArrayLike, weighting: Weighting) -
         mdp: The MDP; it is outcomes that end episodes, so no state is worth 0 for being an end.
         policy: (states, actions) probabilities.
         weighting: The pair (c, d).
+
+    Returns:
+        The exact value of every state, action and horizon.
+
+    >>> from fhtd import Weighting, oracle, problems
+    >>> walk = problems.random_walk()
+    >>> q = oracle.action_values(walk.mdp, walk.target, Weighting.exponential(2))
+    >>> q[19].tolist()  # beside the right end: left, right
+    [[0.0, 0.0], [1.0, 1.0]]
     """
     pi = model.checked_policy(mdp, policy)
     r = model.action_rewards(mdp)
@@ -103,6 +118,17 @@ def optimal(mdp: FiniteMDP, weighting: Weighting) -> OptimalValues:
     Args:
         mdp: The MDP; it is outcomes that end episodes, so no state is worth 0 for being an end.
         weighting: The pair (c, d), as `Weighting.check_control` wants it.
+
+    Returns:
+        Action values, state values and the best actions of every horizon.
+
+    Raises:
+        ValueError: There is no maximum under this weighting.
+
+    >>> from fhtd import Weighting, oracle, problems
+    >>> best = oracle.optimal(problems.random_walk().mdp, Weighting.exponential(5))
+    >>> best.state_values[17].tolist()  # three steps from the right end
+    [0.0, 0.0, 1.0, 1.0, 1.0]
     """
     weighting.check_control()
     r = model.action_rewards(mdp)
@@ -126,6 +152,14 @@ def expected_rewards(
         mdp: The MDP.
         policy: (states, actions) probabilities.
         horizon: How many steps to look ahead.
+
+    Returns:
+        The exact expectation for every state and step.
+
+    >>> from fhtd import oracle, problems
+    >>> walk = problems.random_walk()
+    >>> oracle.expected_rewards(walk.mdp, walk.target, 5)[17].tolist()
+    [0.0, 0.0, 0.125, 0.0, 0.09375]
     """
     horizon = checks.integer("horizon", horizon, 1)
     transitions = model.transition_matrix(mdp, policy)

@@ -32,6 +32,17 @@ def infinite_state_values(
         mdp: The MDP.
         policy: (states, actions) probabilities.
         discount: The factor gamma of each later reward, at most 1 in magnitude.
+
+    Returns:
+        (states,) values.
+
+    Raises:
+        ValueError: The discount is above 1 in magnitude, or is 1 and some episode never ends.
+
+    >>> from fhtd import oracle, problems
+    >>> walk = problems.random_walk(3)
+    >>> oracle.infinite_state_values(walk.mdp, walk.target, 1.0)[1:4].tolist()
+    [-0.5, 0.0, 0.5]
     """
     discount = checks.number("discount", discount)
     if abs(discount) > 1:
@@ -52,6 +63,14 @@ def infinite_optimal(mdp: FiniteMDP, discount: float) -> OptimalValues:
     Args:
         mdp: The MDP.
         discount: The factor gamma of each later reward, from 0 to 1.
+
+    Raises:
+        ValueError: The discount is 1 and reward could be collected for ever, or nothing ends.
+
+    >>> from fhtd import oracle, problems
+    >>> best = oracle.infinite_optimal(problems.slippery_maze().mdp, discount=1.0)
+    >>> round(float(problems.slippery_maze().mdp.start @ best.state_values), 2)
+    -61.77
     """
     discount = checks.real("discount", discount, 0, 1)
     r = model.action_rewards(mdp)

@@ -54,6 +54,15 @@ def linear_fixed_point(
         policy: (states, actions) probabilities of the target policy.
         weighting: The pair (c, d).
         distribution: The probability of sampling each state; the policy's stationary one if None.
+
+    Returns:
+        The weights of least norm among those at rest.
+
+    >>> from fhtd import Weighting, oracle, problems
+    >>> walk, weighting = problems.random_walk(), Weighting.exponential(5)
+    >>> weights = oracle.linear_fixed_point(walk.mdp, walk.features, walk.target, weighting)
+    >>> weights[17].round(5).tolist()  # with a feature for each state: the exact values
+    [0.0, 0.0, 0.125, 0.125, 0.21875]
     """
     phi = feature_matrix(mdp, features)
     r, transitions = model.expected_reward(mdp, policy), model.transition_matrix(mdp, policy)
@@ -85,6 +94,19 @@ def linear_control_fixed_point(
         weighting: The pair (c, d), as `Weighting.check_control` wants it.
         distribution: The probability of sampling each state; the behaviour's stationary one if
             None.
+
+    Returns:
+        The weights of least norm among those at rest.
+
+    Raises:
+        ValueError: There is no maximum under this weighting.
+
+    >>> from fhtd import Weighting, oracle, problems
+    >>> walk, weighting = problems.random_walk(), Weighting.exponential(5)
+    >>> oracle.linear_control_fixed_point(
+    ...     walk.mdp, walk.features, walk.behaviour, weighting
+    ... ).shape
+    (2, 21, 5)
     """
     weighting.check_control()
     mu = model.checked_policy(mdp, behaviour, "behaviour")

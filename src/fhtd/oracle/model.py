@@ -51,6 +51,14 @@ def expected_reward(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
     Args:
         mdp: The MDP.
         policy: (states, actions) probabilities.
+
+    Returns:
+        (states,) rewards.
+
+    >>> from fhtd import oracle, problems
+    >>> walk = problems.random_walk(3)
+    >>> oracle.expected_reward(walk.mdp, walk.target).tolist()
+    [0.0, -0.5, 0.0, 0.5, 0.0]
     """
     pi = checked_policy(mdp, policy)
     r: Floats = (pi * action_rewards(mdp)).sum(axis=1)
@@ -63,6 +71,14 @@ def transition_matrix(mdp: FiniteMDP, policy: npt.ArrayLike) -> Floats:
     Args:
         mdp: The MDP.
         policy: (states, actions) probabilities.
+
+    Returns:
+        (states, states); rows sum to less than 1 where the episode may end.
+
+    >>> from fhtd import oracle, problems
+    >>> walk = problems.random_walk(3)
+    >>> oracle.transition_matrix(walk.mdp, walk.target)[1:4].sum(axis=1).tolist()
+    [0.5, 1.0, 0.5]
     """
     pi = checked_policy(mdp, policy)
     weights = pi[:, :, None] * continuing_probabilities(mdp)

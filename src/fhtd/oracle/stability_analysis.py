@@ -32,7 +32,14 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
-    """Matrices, eigenvalues and verdicts for TD and FHTD; print it to read them in words."""
+    """Matrices, eigenvalues and verdicts for TD and FHTD; print it to read them in words.
+
+    >>> from fhtd import oracle, problems
+    >>> baird = problems.baird()
+    >>> uniform = [1 / 7] * 7
+    >>> oracle.stability(baird.mdp, baird.features, baird.target, uniform, baird.discount)
+    Stability(TD: unstable, FHTD: stable)
+    """
 
     #: Phi' D (I - gamma P) Phi.
     td_matrix: Floats

@@ -123,6 +123,17 @@ def watch(
 
     Returns:
         The text of one HTML file, which needs no server and no network.
+
+    Raises:
+        ValueError: The environment draws no pictures, or the page would be too large.
+
+    >>> import gymnasium
+    >>> from fhtd.deep import DFHQ
+    >>> from fhtd.pages import watch
+    >>> agent = DFHQ("fhtd/SlipperyMaze-v0", hidden=(8,), horizon=4, seed=0).learn(100)
+    >>> place = gymnasium.make("fhtd/SlipperyMaze-v0", render_mode="rgb_array")
+    >>> watch(agent, place, steps=5, width=120).startswith("<!doctype html>")
+    True
     """
     every, most = checks.integer("every", every, 1), checks.integer("steps", steps, 1)
     film = Film(checks.integer("width", width, 16), checks.integer("quality", quality, 1, 100))

@@ -77,6 +77,18 @@ def explore(
 
     Returns:
         The text of one HTML file, which needs no server and no network.
+
+    Raises:
+        TypeError: `mdp` is not a FiniteMDP, or `learner` is not an online learner.
+        ValueError: The learner, policy or names do not fit the MDP, or the page would be too large.
+
+    >>> from pathlib import Path
+    >>> from fhtd import problems
+    >>> from fhtd.pages import explore
+    >>> page = explore(problems.slippery_maze().mdp, horizon=16, steps=10_000)
+    >>> _ = Path("maze.html").write_text(page)  # open it in a browser
+    >>> "<title>slippery maze: values of every horizon</title>" in page
+    True
     """
     if not isinstance(mdp, FiniteMDP):
         raise TypeError(f"mdp must be a FiniteMDP, got {type(mdp).__name__}")

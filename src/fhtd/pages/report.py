@@ -21,8 +21,17 @@ _ORDER = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 @dataclass(frozen=True)
 class Chapter:
-    """One experiment's part of the report."""
+    """One experiment's part of the report.
 
+    >>> from fhtd.pages import Chapter
+    >>> from fhtd.reproduction.summary import Summary
+    >>> told = dict(title="Mine", source="a note", shows="nothing", revision=1, seed=0, settings={})
+    >>> summary = Summary("mine", **told, claims=[], seconds=1.0, versions={}, command="fhtd ...")
+    >>> Chapter(summary, picture=b"", folder="mine@runs-3").place
+    'mine@runs-3'
+    """
+
+    #: What was measured, with which settings.
     summary: Summary
     #: The figure as PNG.
     picture: bytes
@@ -43,6 +52,21 @@ def read_chapters(out: Path) -> list[Chapter]:
     """What a results folder holds: the paper's experiments in its order, then other ones.
 
     Each at its own settings first, then at others. A damaged file is refused by name.
+
+    Args:
+        out: The results folder, as `fhtd reproduce` writes it.
+
+    Returns:
+        One chapter for each folder in it that has a summary.
+
+    >>> from pathlib import Path
+    >>> from fhtd.experiments import find
+    >>> from fhtd.pages import read_chapters
+    >>> from fhtd.reproduction.reproduce import reproduce
+    >>> weightings = find("weightings")
+    >>> outcome = reproduce(weightings, weightings.smoke(), out=Path("results"))
+    >>> [chapter.summary.experiment for chapter in read_chapters(Path("results"))]
+    ['weightings']
     """
     others = sorted(path.parent.name.partition("@")[0] for path in out.glob(f"*/{SUMMARY}"))
     names = dict.fromkeys([*NAMES, *others])
@@ -67,7 +91,16 @@ def _read(name: str, folder: Path) -> Chapter | None:
 
 
 def build_report(chapters: list[Chapter], data: str = "") -> str:
-    """The page as text; `data` is the way from the page to the results folder, for links."""
+    """The page as text of an HTML file.
+
+    Args:
+        chapters: What `read_chapters` found.
+        data: The way from the page to the results folder, for links to its files.
+
+    >>> from fhtd.pages import build_report
+    >>> "Of 0 claims 0 hold, 0 fail and 0 are inconclusive." in build_report([])
+    True
+    """
     verdicts = Counter(claim.verdict for one in chapters for claim in one.summary.claims)
     whole = [one for one in chapters if not one.summary.departures]
     tally = _tally("claims", whole)

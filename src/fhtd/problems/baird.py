@@ -15,6 +15,14 @@ def baird() -> Problem:
 
     The target policy always takes `solid`, the behaviour once in seven times. State i of the
     first six is worth 2 w_i + w_8, the seventh w_7 + 2 w_8.
+
+    Returns:
+        The counterexample with its 8 features and first weights (1, 1, 1, 1, 1, 1, 10, 1).
+
+    >>> from fhtd import problems
+    >>> baird = problems.baird()
+    >>> baird.features.matrix[[0, 6]].tolist()
+    [[2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]]
     """
     lower = N_STATES - 1
     shape = (N_STATES, 2, lower)

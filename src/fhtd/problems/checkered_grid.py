@@ -18,6 +18,16 @@ def checkered_grid(size: int = 5, start_reward: float = 1.0) -> Problem:
     Args:
         size: Rows and columns, an odd number.
         start_reward: The reward of entering a cell of the start's colour.
+
+    Returns:
+        The grid with one feature for each cell, under the equiprobable policy.
+
+    Raises:
+        ValueError: `size` is even, so that there is no centre.
+
+    >>> from fhtd import problems
+    >>> problems.checkered_grid()
+    Problem('5x5 checkered grid', 25 states, 4 actions, 25 features, on-policy, discount 1)
     """
     size = checks.integer("size", size, 3)
     if size % 2 == 0:

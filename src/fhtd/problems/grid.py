@@ -29,6 +29,18 @@ def grid_mdp(
         entry_rewards: (rows, columns): paid on entering a cell, and again on bumping in it.
         name: What to call it.
         slip: The probability that one of the four moves, drawn uniformly, replaces the chosen.
+
+    Returns:
+        The MDP, with names of its actions and places for drawing.
+
+    Raises:
+        ValueError: The map is not rows of equal length of these characters, with a start.
+
+    >>> from fhtd import oracle, policy, problems
+    >>> corridor = problems.grid_mdp(["S..G"], [[-1, -1, -1, -1]], name="corridor")
+    >>> right = policy.deterministic([1, 1, 1, 1], n_actions=4)
+    >>> oracle.mean_episode_length(corridor, right)
+    3.0
     """
     if not layout or len({len(line) for line in layout}) != 1:
         raise ValueError("layout must be rows of equal length")

@@ -13,7 +13,15 @@ from fhtd.policy import Policy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """Everything an experiment needs to know before it chooses a learner."""
+    """Everything an experiment needs to know before it chooses a learner.
+
+    Raises:
+        ValueError: Its parts do not fit together, or a policy's probabilities do not sum to 1.
+
+    >>> from fhtd import problems
+    >>> problems.baird()
+    Problem("Baird's counterexample", 7 states, 2 actions, 8 features, off-policy, discount 0.99)
+    """
 
     #: The world.
     mdp: FiniteMDP

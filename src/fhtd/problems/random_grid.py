@@ -17,6 +17,13 @@ def random_grid(seed: int = 0, size: int = 8) -> Problem:
     Args:
         seed: Seed of the rewards; the same seed gives the same grid.
         size: Rows and columns.
+
+    Returns:
+        The grid with one feature for each cell, under the equiprobable policy.
+
+    >>> from fhtd import problems
+    >>> problems.random_grid(seed=1).mdp
+    FiniteMDP('8x8 random grid', 64 states, 4 actions)
     """
     seed = checks.integer("seed", seed, 0)
     size = checks.integer("size", size, 1)

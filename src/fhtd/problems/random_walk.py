@@ -16,6 +16,16 @@ def random_walk(n_states: int = 19) -> Problem:
 
     Args:
         n_states: States between the two ends, an odd number.
+
+    Returns:
+        The walk with one feature for each state, under the equiprobable policy.
+
+    Raises:
+        ValueError: `n_states` is even, so that there is no middle.
+
+    >>> from fhtd import problems
+    >>> problems.random_walk(5).mdp.terminal_states.tolist()
+    [True, False, False, False, False, False, True]
     """
     n_states = checks.integer("n_states", n_states, 1)
     if n_states % 2 == 0:

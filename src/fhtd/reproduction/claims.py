@@ -7,7 +7,12 @@ from fhtd.statistics import Interval
 
 
 class Verdict(StrEnum):
-    """What the measurement says of a claim."""
+    """What the measurement says of a claim.
+
+    >>> from fhtd.reproduction import Verdict
+    >>> [str(verdict) for verdict in Verdict]
+    ['holds', 'fails', 'inconclusive']
+    """
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -16,8 +21,18 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the paper, in our words, with what was measured."""
+    """One statement of the paper, in our words, with what was measured.
 
+    >>> from fhtd.reproduction import Claim, above
+    >>> from fhtd.statistics import Interval
+    >>> gain = Interval.of([1.0, 2.0, 3.0, 2.0])
+    >>> rule = "holds if the 95% interval lies above 0, fails if below"
+    >>> claim = Claim("gains", "It gains.", rule, f"at least {gain.low:.1f}", above(gain, 0))
+    >>> print(claim.verdict, "-", claim.measured)
+    holds - at least 0.7
+    """
+
+    #: What it is called in tables.
     name: str
     #: The paper's statement.
     statement: str
@@ -25,30 +40,79 @@ class Claim:
     rule: str
     #: The measured figure, with its interval over seeds.
     measured: str
+    #: What that says of the statement.
     verdict: Verdict
 
 
 def above(interval: Interval, bound: float) -> Verdict:
-    """Holds where the whole interval lies above the bound, fails where it lies below."""
+    """Holds where the whole interval lies above the bound, fails where it lies below.
+
+    Args:
+        interval: What was measured.
+        bound: What it is compared with.
+
+    Returns:
+        The verdict; inconclusive where the bound lies within the interval.
+
+    >>> from fhtd.reproduction import above
+    >>> from fhtd.statistics import Interval
+    >>> print(above(Interval(1.0, 0.5, 1.5), 0), above(Interval(1.0, -0.5, 2.5), 0))
+    holds inconclusive
+    """
     if interval.low > bound:
         return Verdict.HOLDS
     return Verdict.FAILS if interval.high < bound else Verdict.INCONCLUSIVE
 
 
 def below(interval: Interval, bound: float) -> Verdict:
-    """Holds where the whole interval lies below the bound, fails where it lies above."""
+    """Holds where the whole interval lies below the bound, fails where it lies above.
+
+    Args:
+        interval: What was measured.
+        bound: What it is compared with.
+
+    Returns:
+        The verdict; inconclusive where the bound lies within the interval.
+
+    >>> from fhtd.reproduction import below
+    >>> from fhtd.statistics import Interval
+    >>> print(below(Interval(1.0, 0.5, 1.5), 0))
+    fails
+    """
     if interval.high < bound:
         return Verdict.HOLDS
     return Verdict.FAILS if interval.low > bound else Verdict.INCONCLUSIVE
 
 
 def truth_of(statement: bool) -> Verdict:
-    """For what is exact and needs no interval."""
+    """For what is exact and needs no interval.
+
+    Args:
+        statement: Whether it is so.
+
+    Returns:
+        The verdict, never inconclusive.
+
+    >>> from fhtd.reproduction import truth_of
+    >>> print(truth_of(1 + 1 == 2))
+    holds
+    """
     return Verdict.HOLDS if statement else Verdict.FAILS
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """All must hold: fails if one fails, inconclusive if one is."""
+    """All must hold: fails if one fails, inconclusive if one is.
+
+    Args:
+        verdicts: Those of all parts.
+
+    Returns:
+        The verdict on the whole.
+
+    >>> from fhtd.reproduction import Verdict, worst
+    >>> print(worst([Verdict.HOLDS, Verdict.INCONCLUSIVE]))
+    inconclusive
+    """
     for verdict in (Verdict.FAILS, Verdict.INCONCLUSIVE):
         if verdict in verdicts:
             return verdict

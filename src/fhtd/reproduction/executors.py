@@ -23,11 +23,23 @@ from fhtd.reproduction.experiment import Experiment, Scratch
 
 @dataclass(frozen=True)
 class Task:
-    """One block to compute; other processes get its function by module and name."""
+    """One block to compute; other processes get its function by module and name.
 
+    >>> from fhtd.experiments import find
+    >>> from fhtd.reproduction.executors import Task, compute
+    >>> weightings = find("weightings")
+    >>> config = weightings.smoke()
+    >>> task = Task(weightings.run, config, seed=0, block=weightings.blocks(config)[0])
+    >>> arrays, seconds = compute(task)
+    """
+
+    #: (config, seed, block) -> arrays.
     run: Callable[..., Arrays]
+    #: Settings of the experiment.
     config: Any
+    #: Seed of all runs.
     seed: int
+    #: The block.
     block: Block
     #: Where a resumable block keeps its checkpoint; None for others.
     scratch: Path | None = None
@@ -109,6 +121,28 @@ def execute(
     with `ahead`, a spare one. With an `address`, they go to that Ray cluster instead. A block that
     raises does not stop the others, unless the first few all do; its error is raised when the
     others are done.
+
+    Args:
+        tasks: What to compute.
+        workers: Processes to spread them over.
+        address: Of a Ray cluster to send them to instead.
+        megabytes: Memory that one of them takes.
+        ahead: Whether each worker has a spare one waiting.
+        tally: Is told of every change.
+
+    Returns:
+        An iterator over the task, its arrays and the seconds that they took.
+
+    Raises:
+        WorkerDiedError: A process ended without a result; what is finished is kept.
+
+    >>> from fhtd.experiments import find
+    >>> from fhtd.reproduction.executors import Task, execute
+    >>> weightings = find("weightings")
+    >>> config = weightings.smoke()
+    >>> tasks = [Task(weightings.run, config, 0, block) for block in weightings.blocks(config)[:2]]
+    >>> len([arrays for task, arrays, seconds in execute(tasks, workers=1)])
+    2
     """
     tally = tally or Tally()
     waiting = iter(tasks)

@@ -20,17 +20,38 @@ if TYPE_CHECKING:
 
 
 class Scratch(Protocol):
-    """Where a long block keeps its checkpoint until it is finished."""
+    """Where a long block keeps its checkpoint until it is finished.
+
+    >>> from pathlib import Path
+    >>> from fhtd.reproduction import Scratch
+    >>> from fhtd.reproduction.executors import LocalScratch
+    >>> scratch: Scratch = LocalScratch(Path("scratch"))  # a resumable `run` gets one
+    >>> scratch.write_json("frame.json", 5_000)
+    >>> scratch.read_json("frame.json")
+    5000
+    """
 
     @property
     def folder(self) -> Path:
         """A folder that survives the process; on another machine, as far as `saved` was called."""
 
     def write_json(self, name: str, content: Any) -> None:
-        """Keep plain data in a file of the folder, whole or not at all."""
+        """Keep plain data in a file of the folder, whole or not at all.
+
+        Args:
+            name: Of the file.
+            content: What JSON can hold.
+        """
 
     def read_json(self, name: str) -> Any:
-        """What `write_json` kept, or None."""
+        """What `write_json` kept, or None.
+
+        Args:
+            name: Of the file.
+
+        Returns:
+            The content, or None.
+        """
 
     def saved(self) -> None:
         """Say that the folder holds a checkpoint to go on from."""
@@ -42,10 +63,19 @@ class Experiment:
 
     blocks(config) lists the units of work; run(config, seed, block) computes one of them;
     combine(config, results) joins all into the data that `plot`, `claims` and `tables` read.
+
+    Raises:
+        ValueError: `name` cannot be a folder's, or `run` is not at the top of a module.
+
+    >>> from fhtd.experiments import find
+    >>> baird = find("baird")
+    >>> baird.title, len(baird.blocks(baird.smoke()))
+    ("Stability in Baird's counterexample", 3)
     """
 
     #: What it is called on the command line and in folders.
     name: str
+    #: What its picture and its chapter of the report are headed.
     title: str
     #: Where it is in the paper.
     source: str
@@ -53,14 +83,20 @@ class Experiment:
     shows: str
     #: About how long it takes at the paper's scale on two cores.
     cost: str
+    #: A frozen dataclass with a default and a sentence for each setting.
     config: type[Any]
+    #: (config) -> the units of work.
     blocks: Callable[[Any], list[Block]]
-    #: A function at the top of its module, so that other processes can import it. A resumable
-    #: experiment's takes a `Scratch` as well.
+    #: (config, seed, block) -> the arrays of a block. A function at the top of its module, so that
+    #: other processes can import it. A resumable experiment's takes a `Scratch` as well.
     run: Callable[..., Arrays]
+    #: (config, what every block gave) -> the data of the whole.
     combine: Callable[[Any, Results], Arrays]
+    #: (config, data) -> the picture.
     plot: Callable[[Any, Arrays], "Figure"]
+    #: (config, data) -> what is said of it, each with a verdict.
     claims: Callable[[Any, Arrays], list[Claim]]
+    #: (config, data) -> columns by name, for each table by its name.
     tables: Callable[[Any, Arrays], dict[str, Arrays]]
     #: Raised whenever a change makes the same settings give other numbers.
     revision: int = 1
@@ -99,11 +135,22 @@ class Experiment:
         return None if make is None else make()
 
     def settings(self, config: Any) -> dict[str, Any]:
-        """The configuration as plain data."""
+        """The configuration as plain data.
+
+        Args:
+            config: The configuration.
+        """
         return {field.name: getattr(config, field.name) for field in fields(config)}
 
     def identity(self, config: Any) -> dict[str, Any]:
-        """What the content of a block depends on, beside its name and the seed."""
+        """What the content of a block depends on, beside its name and the seed.
+
+        Args:
+            config: The configuration.
+
+        Returns:
+            Name, revision and the settings that are not `extent`.
+        """
         settings = self.settings(config)
         kept = {key: value for key, value in settings.items() if key not in self.extent}
         return {"experiment": self.work or self.name, "revision": self.revision, "settings": kept}

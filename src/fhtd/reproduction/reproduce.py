@@ -21,26 +21,49 @@ _LOOK_EVERY = 0.5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one reproduction gave."""
+    """What one reproduction gave.
 
+    >>> from pathlib import Path
+    >>> from fhtd.experiments import find
+    >>> from fhtd.reproduction.reproduce import reproduce
+    >>> weightings = find("weightings")
+    >>> outcome = reproduce(weightings, weightings.smoke(), out=Path("results"))
+    >>> outcome.computed == outcome.blocks, len(outcome.claims)
+    (True, 7)
+    """
+
+    #: What was reproduced.
     experiment: Experiment
+    #: What it says, with verdicts.
     claims: list[Claim]
+    #: Where picture, tables and summary are.
     folder: Path
     #: Seconds that passed this time; 0 where everything was kept.
     seconds: float
     #: Seconds that the blocks took, added up, whenever they were computed.
     block_seconds: float
+    #: How many blocks were computed this time.
     computed: int
+    #: How many there are.
     blocks: int
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the blocks of an experiment are."""
+    """How far the blocks of an experiment are.
 
+    >>> from fhtd.reproduction.reproduce import Progress
+    >>> Progress(done=3, running=2, failed=0, total=20).elsewhere
+    0
+    """
+
+    #: How many are kept.
     done: int
+    #: How many are being computed here.
     running: int
+    #: How many raised an error.
     failed: int
+    #: How many there are.
     total: int
     #: How many another process is computing.
     elsewhere: int = 0
@@ -72,6 +95,18 @@ def reproduce(
         address: Of a Ray cluster to send the blocks to instead.
         advance: Is told of every change.
         warn: Is told, in one line, of what is worth knowing and no error.
+
+    Returns:
+        The claims, where the results are, and what it took.
+
+    >>> from pathlib import Path
+    >>> from fhtd.experiments import find
+    >>> from fhtd.reproduction.reproduce import reproduce
+    >>> weightings = find("weightings")
+    >>> for _ in range(2):
+    ...     outcome = reproduce(weightings, weightings.smoke(), out=Path("results"))
+    >>> outcome.computed, outcome.folder.name[:11]  # the second call found all blocks in the store
+    (0, 'weightings@')
     """
     folder = folder_of(out, experiment, config)
     store = Store(out / "raw", warn)

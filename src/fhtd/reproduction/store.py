@@ -26,16 +26,36 @@ from fhtd.reproduction.experiment import Experiment
 
 @dataclass(frozen=True)
 class Key:
-    """Names one block: what it is a result of."""
+    """Names one block: what it is a result of.
 
+    >>> from fhtd.experiments import find
+    >>> from fhtd.reproduction.store import Key
+    >>> baird = find("baird")
+    >>> config = baird.smoke()
+    >>> key = Key.of(baird, config, seed=0, block=baird.blocks(config)[0])
+    >>> key.experiment, len(key.digest)
+    ('baird', 16)
+    """
+
+    #: Name of the experiment.
     experiment: str
+    #: Its revision and settings, as JSON.
     identity: str
+    #: Seed of all runs.
     seed: int
+    #: Name of the block.
     block: str
 
     @classmethod
     def of(cls, experiment: Experiment, config: Any, seed: int, block: Block) -> "Key":
-        """The key of a block of an experiment with these settings."""
+        """The key of a block of an experiment with these settings.
+
+        Args:
+            experiment: The experiment.
+            config: Its settings.
+            seed: Seed of all runs.
+            block: Which of its blocks.
+        """
         identity = json.dumps(experiment.identity(config), sort_keys=True)
         return cls(experiment.work or experiment.name, identity, seed, str(block))
 
@@ -46,36 +66,85 @@ class Key:
 
 
 class Store:
-    """Blocks in a folder; safe with several processes, since files appear whole or not at all."""
+    """Blocks in a folder; safe with several processes, since files appear whole or not at all.
+
+    Args:
+        root: The folder.
+        warn: Is told, in one line, of files that are damaged.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from fhtd.reproduction.store import Key, Store
+    >>> store = Store(Path("results/raw"), warn=print)
+    >>> key = Key("mine", "{}", seed=0, block="arm.runs-0-9")
+    >>> store.read(key) is None
+    True
+    >>> store.write(key, {"end": np.arange(3)}, seconds=0.5)
+    >>> arrays, seconds = store.read(key)
+    >>> arrays["end"].tolist(), seconds
+    ([0, 1, 2], 0.5)
+    """
 
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         self.root = root
         self._warn = warn
 
     def path(self, key: Key) -> Path:
-        """Where the block is, or would be."""
+        """Where the block is, or would be.
+
+        Args:
+            key: Of the block.
+
+        Returns:
+            The path of its file.
+        """
         return self._folder(key) / f"{key.block}.npz"
 
     def scratch(self, key: Key) -> Path:
-        """Where a long block keeps its checkpoint until it is finished."""
+        """Where a long block keeps its checkpoint until it is finished.
+
+        Args:
+            key: Of the block.
+
+        Returns:
+            The path of a folder.
+        """
         return self._folder(key) / f"{key.block}.partial"
 
     def claim(self, key: Key) -> AbstractContextManager[bool]:
-        """Hold the block against other processes; whether none of them holds it already."""
+        """Hold the block against other processes; whether none of them holds it already.
+
+        Args:
+            key: Of the block.
+
+        Returns:
+            A context; it gives whether the block is held here.
+        """
         return locked(self._folder(key) / f".{key.block}.lock")
 
     def sweep(self, experiment: str) -> None:
-        """Remove what processes that were killed have left behind."""
+        """Remove what processes that were killed have left behind.
+
+        Args:
+            experiment: Whose files.
+        """
         sweep(self.root / experiment)
 
     def has(self, key: Key) -> bool:
-        """Whether there is a file of the block, whatever it holds."""
+        """Whether there is a file of the block, whatever it holds.
+
+        Args:
+            key: Of the block.
+        """
         return self.path(key).exists()
 
     def read(self, key: Key) -> tuple[Arrays, float] | None:
         """The block and the seconds it took, or None.
 
         A damaged file is named, set aside and counts as missing.
+
+        Args:
+            key: Of the block.
         """
         path = self.path(key)
         try:
@@ -95,7 +164,13 @@ class Store:
         return found
 
     def write(self, key: Key, arrays: Arrays, seconds: float) -> None:
-        """Keep a block, whole or not at all."""
+        """Keep a block, whole or not at all.
+
+        Args:
+            key: Of the block.
+            arrays: What it gave.
+            seconds: What it took.
+        """
         content = {
             "identity": key.identity,
             "seed": key.seed,

@@ -19,7 +19,16 @@ from fhtd.weighting import Weighting
 
 @dataclass(frozen=True, kw_only=True)
 class DFHQSettings(QSettings):
-    """Settings of DFHQ (paper: section on deep control, and the appendix's table)."""
+    """Settings of DFHQ (paper: section on deep control, and the appendix's table).
+
+    Raises:
+        ValueError: A setting is out of range, or two of them do not go together.
+
+    >>> from fhtd.deep import DFHQ, DFHQSettings
+    >>> settings = DFHQSettings(horizon=16, discount=0.95, hidden=(32,))
+    >>> len(DFHQ("CartPole-v1", settings=settings).horizons)
+    16
+    """
 
     horizon: int = 64
     """Final horizon H (paper: 64)."""
@@ -84,6 +93,17 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         settings: all settings at once, in place of a preset; those given by name go before them.
         transformation: any optimiser of optax, in place of the settings `optimiser`,
             `learning_rate` and `max_grad_norm`; schedules are part of it.
+
+    Raises:
+        ValueError: A setting is out of range, or both a weighting and `horizon` are given.
+        TypeError: It has no such setting, or the actions are not discrete.
+
+    >>> from fhtd.deep import DFHQ
+    >>> agent = DFHQ("CartPole-v1", hidden=(16,), horizon=8, deepen_every=None, seed=0)
+    >>> agent.learn(300)
+    DFHQ(8 horizons to 8, 300 frames, ...)
+    >>> agent.values([0.0, 0.0, 0.0, 0.0]).shape  # actions, horizons
+    (2, 8)
     """
 
     settings_type = DFHQSettings
@@ -107,7 +127,11 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **given)
 
     def make_algorithm(self) -> Algorithm:
-        """Q-learning towards the backup's targets."""
+        """Q-learning towards the backup's targets.
+
+        Returns:
+            Its pure functions.
+        """
         settings, size = self.settings, self.backup.size
         return q_learning(
             self.backup,
@@ -123,7 +147,11 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         )
 
     def deepen(self) -> None:
-        """Move the window of horizons on by one, as `deepen_every` does after so many updates."""
+        """Move the window of horizons on by one, as `deepen_every` does after so many updates.
+
+        Raises:
+            ValueError: The agent has no `deepen_every`.
+        """
         state = self.state
         if state.base is None:
             raise ValueError("deepen needs an agent with deepen_every: its horizons stay otherwise")

@@ -33,7 +33,12 @@ Cumulant = Callable[[Any, Any, float, Any, dict[str, Any]], float]
 
 @dataclass(frozen=True, kw_only=True)
 class DFHTDSettings(ReplaySettings):
-    """Settings of DFHTD."""
+    """Settings of DFHTD.
+
+    >>> from fhtd.deep import DFHTDSettings
+    >>> DFHTDSettings(horizon=16).unshared
+    False
+    """
 
     horizon: int = 64
     """Final horizon H."""
@@ -81,6 +86,23 @@ class DFHTD(Agent[DFHTDSettings]):
         weighting: any, complex ones too; default: exponential with `horizon` and `discount`.
         seed: of everything.
         settings: all settings at once; those given by name go before them.
+
+    Raises:
+        ValueError: A setting is out of range, both a weighting and `horizon` are given, or no
+            signal.
+        TypeError: `policy` cannot be asked, or densities are needed and missing.
+
+    >>> from fhtd.deep import DFHTD
+    >>> seen = {
+    ...     "reward": lambda state, action, reward, following, info: reward,
+    ...     "angle": lambda state, action, reward, following, info: float(following[2]),
+    ... }
+    >>> predictor = DFHTD(
+    ...     "CartPole-v1", policy=lambda state: [0.5, 0.5], cumulants=seen, horizon=8, hidden=(8,)
+    ... )
+    >>> values = predictor.learn(200).values([0.0, 0.0, 0.0, 0.0])
+    >>> {name: array.shape for name, array in values.items()}
+    {'reward': (8,), 'angle': (8,)}
     """
 
     settings_type = DFHTDSettings
@@ -121,7 +143,11 @@ class DFHTD(Agent[DFHTDSettings]):
             self._densities = (policy.log_density, behaviour.log_density)
 
     def make_algorithm(self) -> Algorithm:
-        """Temporal differences of every signal and horizon; nothing is maximised over."""
+        """Temporal differences of every signal and horizon; nothing is maximised over.
+
+        Returns:
+            Its pure functions.
+        """
         settings = self.settings
         self.weighting = weighting = self._given_weighting or Weighting.exponential(
             settings.horizon, settings.discount
@@ -180,14 +206,22 @@ class DFHTD(Agent[DFHTDSettings]):
         return Algorithm(init, update, values=values)
 
     def make_experience(self) -> Experience:
-        """Signals in place of rewards, and importance ratios."""
+        """Signals in place of rewards, and importance ratios.
+
+        Returns:
+            The replay.
+        """
         layout = Layout(
             self.observations, self.actions, len(self.cumulants), has_masks=False, has_ratios=True
         )
         return Replay(self.settings, layout)
 
     def make_choice(self) -> Choose:
-        """Act by the behaviour; the ratio is pi(a|s) / mu(a|s)."""
+        """Act by the behaviour; the ratio is pi(a|s) / mu(a|s).
+
+        Returns:
+            A function of the loop's.
+        """
         return self._draw if isinstance(self.actions, BoxActions) else self._pick
 
     def _draw(self, rng: np.random.Generator, now: Present, frame: int) -> tuple[Any, float]:
@@ -224,7 +258,11 @@ class DFHTD(Agent[DFHTDSettings]):
         return action, float(wanted[action] / acting[action])
 
     def make_measure(self) -> Measure:
-        """Every signal of a transition."""
+        """Every signal of a transition.
+
+        Returns:
+            A function of the loop's.
+        """
 
         def measure(
             now: Present, action: Any, reward: float, following: Any, info: dict[str, Any]
@@ -245,6 +283,9 @@ class DFHTD(Agent[DFHTDSettings]):
 
         Args:
             observation: one of the environment's.
+
+        Returns:
+            An array for each signal.
         """
         return dict(zip(self.cumulants, super().values(observation), strict=True))
 
@@ -253,6 +294,12 @@ class DFHTD(Agent[DFHTDSettings]):
 
         Args:
             observation: one of the environment's.
+
+        Returns:
+            An array (horizons,) for each signal.
+
+        Raises:
+            ValueError: The weighting does not let single steps be told apart.
         """
         return {
             name: self.weighting.expected_rewards(values)
@@ -267,6 +314,12 @@ class DFHTD(Agent[DFHTDSettings]):
         Args:
             horizon: a number where the weighting continues by itself (exponential, average), or a
                 Weighting whose first coefficients are the present ones.
+
+        Returns:
+            The agent itself.
+
+        Raises:
+            ValueError: The weighting or a setting does not say how the new horizons go on.
         """
         old, is_complex = self.settings, self.weighting.is_complex
         if old.loss_weights is not None or (old.unshared and is_complex):
@@ -321,6 +374,20 @@ class DFHTD(Agent[DFHTDSettings]):
             environment: to go on in; default: made by the id that was saved.
             behaviour: what to act by, where it is not the policy.
             cumulants: the signals, by the names that were saved; the reward alone needs none.
+
+        Returns:
+            The agent, as it was.
+
+        Raises:
+            ValueError: It is not such a file, a damaged one, or predicts other signals.
+
+        >>> from fhtd.deep import DFHTD
+        >>> def uniform(state):
+        ...     return [0.5, 0.5]
+        >>> predictor = DFHTD("CartPole-v1", uniform, horizon=4, hidden=(8,)).learn(50)
+        >>> predictor.save("predictor.npz")
+        >>> DFHTD.load("predictor.npz", uniform).frames
+        50
         """
         _, saved = checkpoint.read(cls, Path(path))
         try:

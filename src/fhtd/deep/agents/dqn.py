@@ -16,7 +16,15 @@ from fhtd.deep.settings import QOptions, QSettings
 
 @dataclass(frozen=True, kw_only=True)
 class DQNSettings(QSettings):
-    """Settings of DQN."""
+    """Settings of DQN.
+
+    Raises:
+        ValueError: A setting is out of range, or two of them do not go together.
+
+    >>> from fhtd.deep import DQNSettings
+    >>> DQNSettings(target_update_interval=100, double=True).epsilon(25_000)
+    0.55
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,6 +43,15 @@ class DQN(QAgent[DQNSettings]):
         settings: all settings at once, in place of a preset; those given by name go before them.
         transformation: any optimiser of optax, in place of the settings `optimiser`,
             `learning_rate` and `max_grad_norm`; schedules are part of it.
+
+    Raises:
+        ValueError: A setting is out of range.
+        TypeError: It has no such setting, or the actions are not discrete.
+
+    >>> from fhtd.deep import DQN
+    >>> agent = DQN("CartPole-v1", hidden=(16,), seed=0).learn(300)
+    >>> agent.values([0.0, 0.0, 0.0, 0.0]).shape  # actions, one value each
+    (2, 1)
     """
 
     settings_type = DQNSettings
@@ -58,7 +75,11 @@ class DQN(QAgent[DQNSettings]):
         return Backup.infinite_horizon(self.settings.discount, self.settings.n_step)
 
     def make_algorithm(self) -> Algorithm:
-        """Q-learning towards the backup's targets."""
+        """Q-learning towards the backup's targets.
+
+        Returns:
+            Its pure functions.
+        """
         return q_learning(
             self.backup,
             self.settings,

@@ -20,7 +20,12 @@ from fhtd.weighting import Weighting
 
 @dataclass(frozen=True, kw_only=True)
 class FHSACSettings(SoftSettings):
-    """Settings of FHSAC."""
+    """Settings of FHSAC.
+
+    >>> from fhtd.deep import FHSACSettings
+    >>> FHSACSettings(horizon=8, acting="mean").tau is None  # no target networks
+    True
+    """
 
     horizon: int = 32
     """Final horizon H."""
@@ -74,6 +79,18 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
         settings: all settings at once, in place of a preset; those given by name go before them.
         transformation: any optimiser of optax, in place of the settings `optimiser`,
             `learning_rate` and `max_grad_norm`; schedules are part of it.
+
+    Raises:
+        ValueError: A setting is out of range, or the weighting leaves the entropy without weight.
+        TypeError: It has no such setting, or the actions are not continuous and bounded.
+
+    >>> from fhtd.deep import FHSAC
+    >>> small = dict(hidden=(8,), batch_size=16, learning_starts=20, replay_size=1_000)
+    >>> agent = FHSAC("Pendulum-v1", horizon=4, seed=0, **small).learn(30)
+    >>> agent.predict([1.0, 0.0, 0.0])[0].shape
+    (1,)
+    >>> agent.values([1.0, 0.0, 0.0], actions=[[-2.0], [2.0]]).shape  # actions, horizons
+    (2, 4)
     """
 
     settings_type = FHSACSettings
@@ -123,7 +140,11 @@ class FHSAC(HorizonAgent[FHSACSettings], SoftAgent[FHSACSettings]):
         return self.settings.deepen_every
 
     def deepen(self) -> None:
-        """Move the window of horizons on by one, as `deepen_every` does after so many updates."""
+        """Move the window of horizons on by one, as `deepen_every` does after so many updates.
+
+        Raises:
+            ValueError: The agent has no `deepen_every`.
+        """
         state = self.state
         if state.base is None:
             raise ValueError("deepen needs an agent with deepen_every: its horizons stay otherwise")

@@ -13,7 +13,12 @@ from fhtd.deep.soft_agent import SoftAgent
 
 @dataclass(frozen=True, kw_only=True)
 class SACSettings(SoftSettings):
-    """Settings of SAC."""
+    """Settings of SAC.
+
+    >>> from fhtd.deep import SACSettings
+    >>> SACSettings(tau=0.005).batch_size
+    256
+    """
 
 
 class SAC(SoftAgent[SACSettings]):
@@ -29,6 +34,16 @@ class SAC(SoftAgent[SACSettings]):
         settings: all settings at once, in place of a preset; those given by name go before them.
         transformation: any optimiser of optax, in place of the settings `optimiser`,
             `learning_rate` and `max_grad_norm`; schedules are part of it.
+
+    Raises:
+        ValueError: A setting is out of range.
+        TypeError: It has no such setting, or the actions are not continuous and bounded.
+
+    >>> from fhtd.deep import SAC
+    >>> small = dict(hidden=(8,), batch_size=16, learning_starts=20, replay_size=1_000)
+    >>> agent = SAC("Pendulum-v1", seed=0, **small).learn(30)
+    >>> agent.values([1.0, 0.0, 0.0], actions=[[-2.0], [2.0]]).shape  # actions, one value each
+    (2, 1)
     """
 
     settings_type = SACSettings
