@@ -36,7 +36,7 @@ def mean_path(
     distribution: npt.ArrayLike | None = None,
     accuracy: float = 0.1,
 ) -> Floats:
-    """Weights on the way of the differential equation: (times, actions, features, horizons).
+    """The weights on the way of the differential equation: (times, actions, features, horizons).
 
     Integrated by Heun's rule in steps that are short against the fastest motion.
 
@@ -53,6 +53,15 @@ def mean_path(
 
     Raises:
         ValueError: If the times do not ascend, or an argument does not fit the MDP.
+
+    >>> import numpy as np
+    >>> from fhtd import Weighting, oracle, problems
+    >>> walk, weighting = problems.random_walk(3), Weighting.exponential(2)
+    >>> world = walk.mdp, np.eye(walk.mdp.n_states), walk.behaviour, weighting
+    >>> path = oracle.mean_path(*world, [0.0, 500.0])
+    >>> exact = oracle.linear_control_fixed_point(*world)
+    >>> [bool(abs(weights - exact).max() < 1e-6) for weights in path]
+    [False, True]
     """
     weighting.check_control()
     moments = checks.array("times", times, (None,))
