@@ -56,7 +56,7 @@ def test_merging_with_no_runs_changes_nothing() -> None:
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 7, 10, 19, 30, 99, 999, 9999])
 def test_quantile_is_students(freedom: int) -> None:
-    assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=2e-3)
+    assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-9)
 
 
 @pytest.mark.parametrize("count", [2, 3, 8, 100])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -98,18 +99,10 @@ class Interval:
         return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
+@cache
 def student_quantile(freedom: int) -> float:
-    """97.5% quantile of Student's t, by the Cornish-Fisher expansion about the normal."""
-    if freedom < 3:
-        return {1: 12.706204736, 2: 4.302652730}[freedom]
-    z, v = 1.959963984540054, float(freedom)
-    return (
-        z
-        + (z**3 + z) / (4 * v)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
-        + (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / (92160 * v**4)
-    )
+    """97.5% quantile of Student's t."""
+    return student_bound(freedom, 0.025)
 
 
 def student_bound(freedom: int, tail: float) -> float:
