@@ -25,7 +25,7 @@ class MultiStepLearner(WindowLearner):
     #: How many of the first horizons are one-step, k.
     one_step_horizons: int
     #: The horizons that were asked for; None for those that the final one needs.
-    _chosen: list[int] | None
+    _chosen: tuple[int, ...] | None
     state_type: Callable[..., Any] = Hybrid
     _free_slots = 1
 
@@ -38,7 +38,7 @@ class MultiStepLearner(WindowLearner):
         if n * len(found) > _LARGEST_TABLE:
             raise ValueError(f"n {n} is too large for {len(found)} horizons")
         self.n, self.one_step_horizons = n, int(one_step_horizons)
-        self._chosen = None if horizons is None else found
+        self._chosen = None if horizons is None else tuple(found)
 
     def _argument(self, name: str) -> Any:
         return self._chosen if name == "horizons" else super()._argument(name)

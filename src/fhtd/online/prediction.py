@@ -135,7 +135,7 @@ class NStepFHTD(PredictionLearner, MultiStepLearner):
     @property
     def _is_plain(self) -> bool:
         """Whether each horizon bootstraps from the one before it, as in the paper's algorithm."""
-        needed = closed_horizons(self.weighting.horizon, self.n)
+        needed = tuple(closed_horizons(self.weighting.horizon, self.n))
         return not self.one_step_horizons and self._chosen in (None, needed)
 
     def _build_state(self, weights: npt.NDArray[Any]) -> Any:

@@ -153,8 +153,10 @@ def _encoded(learner: Learner, name: str, arrays: archive.Arrays) -> Any:
     value = learner._argument(name)
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | int | float | str | list):
+    if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, tuple) and all(isinstance(entry, int) for entry in value):
+        return list(value)
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
     if isinstance(value, np.ndarray):
