@@ -52,52 +52,17 @@ class Hybrid(NamedTuple):
 
 
 @inlined
-def _move_columns(
-    state: Hybrid, slot: int, factor: float, first: int, last: int, watch: bool
-) -> float:
-    """Move columns first..last-1 of a pending state towards the targets that `error` holds."""
-    weights, error = state.weights, state.error
-    offset = state.window_actions[slot] * state.n_features
-    n_active = state.window_indices.shape[1]
-    for i in range(n_active):
-        row, value = offset + state.window_indices[slot, i], state.window_values[slot, i]
-        for j in range(first, last):
-            error[j] -= value * weights[row, j]
-    probe = weights[0, 0] * 0
-    for i in range(n_active):
-        row = offset + state.window_indices[slot, i]
-        share = factor * state.window_values[slot, i]
-        if watch:
-            for j in range(first, last):
-                weights[row, j] += share * error[j]
-                probe += weights[row, j] * 0
-        else:
-            for j in range(first, last):
-                weights[row, j] += share * error[j]
-    return probe
-
-
-@inlined
-def _sum_rewards(state: Hybrid, slot: int, length: int, first: int, last: int) -> float:
-    """error[j] = the weighted sum of `length` rewards; returns the product of their ratios."""
-    n, error, rewards = state.window_rewards.shape[0], state.error, state.rewards
-    total = error[0] * 0
-    product = 1.0
-    if state.is_constant:
-        for k in range(length):
-            total += rewards[k, last - 1] * state.window_rewards[slot]
-            product *= state.window_ratios[slot]
-            slot = slot + 1 if slot + 1 < n else 0
-    for j in range(first, last):
-        error[j] = total
-    if not state.is_constant:
-        for k in range(length):
-            reward = state.window_rewards[slot]
-            product *= state.window_ratios[slot]
-            for j in range(first, last):
-                error[j] += rewards[k, j] * reward
-            slot = slot + 1 if slot + 1 < n else 0
-    return product
+def _best_of_next(state: Hybrid, seen: Transition) -> None:
+    """following[h] = max_a Q^h(S', a), for a single active feature."""
+    value, i = seen.values[seen.next_row, 0], seen.indices[seen.next_row, 0]
+    best, row = state.following, state.weights[i]
+    for h in range(best.shape[0]):
+        best[h] = value * row[h]
+    for action in range(1, state.n_actions):
+        row = state.weights[action * state.n_features + i]
+        for h in range(best.shape[0]):
+            other = value * row[h]
+            best[h] = other if other.real > best[h].real else best[h]
 
 
 @inlined
@@ -108,35 +73,105 @@ def _slot(state: Hybrid, length: int) -> int:
 
 
 @inlined
-def _back_up_full(state: Hybrid, terminated: bool, step_size: float, watch: bool) -> float:
-    """Update the full columns of the oldest pending state, then forget it."""
-    n, columns = state.rewards.shape
-    error, following, factors = state.error, state.following, state.bootstraps
-    first, slot = state.full_from, _slot(state, n)
-    product = _sum_rewards(state, slot, n, first, columns)
-    if not terminated:
-        if state.in_order:
-            for j in range(first, columns):
-                error[j] += factors[n, j] * following[j - 1]
-        else:
-            for j in range(first, columns):
-                error[j] += factors[n, j] * following[state.sources[n, j]]
-    state.cursor[0] = n - 1
-    return _move_columns(state, slot, step_size * product, first, columns, watch)
+def _back_up_row(
+    state: Hybrid, slot: int, length: int, first: int, last: int, ends: bool, step_size: float
+) -> None:
+    """`_back_up` of a single active feature under a constant weighting, in one pass."""
+    n, final = state.window_rewards.shape[0], state.rewards.shape[1] - 1
+    gain, product, at = state.error[0] * 0, 1.0, slot
+    for k in range(length):
+        gain += state.rewards[k, final] * state.window_rewards[at]
+        product *= state.window_ratios[at]
+        at = at + 1 if at + 1 < n else 0
+    i = state.window_actions[slot] * state.n_features + state.window_indices[slot, 0]
+    value = state.window_values[slot, 0]
+    factor = step_size * product * value
+    # Slices: an index that might be negative keeps a loop from being vectorised.
+    row = state.weights[i, first:last]
+    if ends:
+        for j in range(row.shape[0]):
+            row[j] += factor * (gain - value * row[j])
+    else:
+        discount, before = state.bootstraps[length, final], state.following[first - 1 : last - 1]
+        for j in range(row.shape[0]):
+            row[j] += factor * (gain + discount * before[j] - value * row[j])
 
 
 @inlined
-def _back_up_partial(
-    state: Hybrid, j: int, terminated: bool, step_size: float, watch: bool
+def _sum_rewards(state: Hybrid, slot: int, length: int, first: int, last: int) -> float:
+    """error[j] = the weighted sum of `length` rewards; returns the product of their ratios."""
+    n, error = state.window_rewards.shape[0], state.error[first:last]
+    product = 1.0
+    for j in range(error.shape[0]):
+        error[j] = 0
+    for k in range(length):
+        reward, weighed = state.window_rewards[slot], state.rewards[k, first:last]
+        product *= state.window_ratios[slot]
+        for j in range(error.shape[0]):
+            error[j] += weighed[j] * reward
+        slot = slot + 1 if slot + 1 < n else 0
+    return product
+
+
+@inlined
+def _move_columns(
+    state: Hybrid, slot: int, factor: float, first: int, last: int, watch: bool
 ) -> float:
-    """Update one column between: its state is as many steps back as it sums rewards."""
-    length = state.lengths[j]
+    """Move columns first..last-1 of a pending state towards the targets that `error` holds."""
+    weights, n_active = state.weights, state.window_indices.shape[1]
+    offset = state.window_actions[slot] * state.n_features
+    error = state.error[first:last]
+    for i in range(n_active):
+        row = weights[offset + state.window_indices[slot, i], first:last]
+        value = state.window_values[slot, i]
+        for j in range(error.shape[0]):
+            error[j] -= value * row[j]
+    probe = weights[0, 0] * 0
+    for i in range(n_active):
+        row = weights[offset + state.window_indices[slot, i], first:last]
+        share = factor * state.window_values[slot, i]
+        if watch:
+            for j in range(error.shape[0]):
+                row[j] += share * error[j]
+                probe += row[j] * 0
+        else:
+            for j in range(error.shape[0]):
+                row[j] += share * error[j]
+    return probe
+
+
+@inlined
+def _back_up(
+    state: Hybrid,
+    length: int,
+    first: int,
+    last: int,
+    in_order: bool,
+    ends: bool,
+    step_size: float,
+    watch: bool,
+) -> float:
+    """Update columns first..last-1 of the state that has `length` rewards by now.
+
+    In order, each bootstraps from the column before it. After an end, from nothing.
+    """
     slot = _slot(state, length)
-    product = _sum_rewards(state, slot, length, j, j + 1)
-    if not terminated:
-        source = state.sources[length, j]
-        state.error[j] += state.bootstraps[length, j] * state.following[source]
-    return _move_columns(state, slot, step_size * product, j, j + 1, watch)
+    if state.is_constant and state.window_indices.shape[1] == 1 and not watch:
+        if in_order or ends:
+            _back_up_row(state, slot, length, first, last, ends, step_size)
+            return state.weights[0, 0] * 0
+    factor = step_size * _sum_rewards(state, slot, length, first, last)
+    if not ends:
+        error, following = state.error[first:last], state.following
+        factors, sources = state.bootstraps[length, first:last], state.sources[length, first:last]
+        if in_order:
+            before = following[first - 1 : last - 1]
+            for j in range(error.shape[0]):
+                error[j] += factors[j] * before[j]
+        else:
+            for j in range(error.shape[0]):
+                error[j] += factors[j] * following[sources[j]]
+    return _move_columns(state, slot, factor, first, last, watch)
 
 
 @compiled
@@ -146,17 +181,18 @@ def _cut_short(state: Hybrid, terminated: bool, step_size: float, watch: bool) -
     A termination leaves them the rewards they have. A time limit needs the value of the last state
     at the horizon that is left over; where that is not learned, the state is dropped.
     """
-    columns, error = state.error.shape[0], state.error
+    columns = state.error.shape[0]
     probe = state.weights[0, 0] * 0
     for length in range(state.cursor[0], 0, -1):
-        slot = _slot(state, length)
-        for j in range(state.partial_from, columns):
-            source = state.sources[length, j] if length < state.lengths[j] else -1
-            if length < state.lengths[j] and (terminated or source >= 0):
-                product = _sum_rewards(state, slot, length, j, j + 1)
-                if not terminated:
-                    error[j] += state.bootstraps[length, j] * state.following[source]
-                probe += _move_columns(state, slot, step_size * product, j, j + 1, watch)
+        first = state.partial_from
+        while first < columns and state.lengths[first] <= length:
+            first += 1
+        if terminated:
+            probe += _back_up(state, length, first, columns, False, True, step_size, watch)
+        else:
+            for j in range(first, columns):
+                if state.sources[length, j] >= 0:
+                    probe += _back_up(state, length, j, j + 1, False, False, step_size, watch)
     state.cursor[0] = 0
     return probe
 
@@ -170,8 +206,9 @@ def _forget_window(state: Hybrid) -> None:
 @inlined
 def hybrid_update(state: Hybrid, seen: Transition, rates: Array) -> float:
     """Q^h(S, A) moves towards m rewards and then max over a of Q^(h-m)(S_{t+m}, a)."""
-    n = state.rewards.shape[0]
-    step_size, cursor, near = rates[0], state.cursor, state.partial_from
+    n, columns = state.rewards.shape
+    step_size, cursor, near, full = rates[0], state.cursor, state.partial_from, state.full_from
+    ends, watch = seen.terminated, seen.watch
     newest = cursor[1] + 1 if cursor[1] + 1 < n else 0
     cursor[1] = newest
     cursor[0] += 1
@@ -180,20 +217,26 @@ def hybrid_update(state: Hybrid, seen: Transition, rates: Array) -> float:
     state.window_actions[newest] = min(seen.action, state.n_actions - 1)
     state.window_rewards[newest] = seen.reward
     state.window_ratios[newest] = seen.ratio
-    weights, error, following = state.weights, state.error, state.following
-    if not seen.terminated:
-        next_action_values(weights, state.n_actions, state.n_features, seen, following, error)
-    for j in range(1, near):
-        error[j] = state.rewards[0, j] * seen.reward
-    if not seen.terminated:
-        for j in range(1, near):
-            error[j] += state.bootstraps[1, j] * following[j - 1]
-    probe = _move_columns(state, newest, step_size * seen.ratio, 1, near, seen.watch)
-    for j in range(near, state.full_from):
+    if not ends:
+        if seen.indices.shape[1] == 1 and seen.next_policy.shape[0] == 0:
+            _best_of_next(state, seen)
+        else:
+            next_action_values(
+                state.weights,
+                state.n_actions,
+                state.n_features,
+                seen,
+                state.following,
+                state.error,
+            )
+    probe = _back_up(state, 1, 1, near, True, ends, step_size, watch)
+    for j in range(near, full):
         if cursor[0] >= state.lengths[j]:
-            probe += _back_up_partial(state, j, seen.terminated, step_size, seen.watch)
+            length = state.lengths[j]
+            probe += _back_up(state, length, j, j + 1, False, ends, step_size, watch)
     if cursor[0] == n:
-        probe += _back_up_full(state, seen.terminated, step_size, seen.watch)
-    if seen.terminated or seen.truncated:
-        probe += _cut_short(state, seen.terminated, step_size, seen.watch)
+        probe += _back_up(state, n, full, columns, state.in_order, ends, step_size, watch)
+        cursor[0] = n - 1
+    if ends or seen.truncated:
+        probe += _cut_short(state, ends, step_size, watch)
     return probe
