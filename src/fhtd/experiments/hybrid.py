@@ -38,10 +38,17 @@ if TYPE_CHECKING:
 _BLOCK = 100
 #: Worlds of a block, which take some seconds.
 _WORLDS = 10
-#: Of the size of the values: what counts as no error.
-_NOTHING = 0.001
+#: What the claims compare.
+_CLAIMED = {
+    "backups": {4, 8},
+    "one_step_horizons": {0, 8},
+    "maze_backups": {2, 8},
+    "maze_one_step_horizons": {0, 2, 8},
+}
+#: What may remain of an error that another cause is said to explain.
+_REST = 0.1
 #: Of the episode length of one-step FHQ: what counts as as good.
-_AS_GOOD = 0.05
+_AS_GOOD = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,13 +88,11 @@ class Config:
             checks.positive("step_sizes", step_size)
         if not self.step_sizes:
             raise ValueError("step_sizes must not be empty")
-        for name, wanted in (("backups", 8), ("one_step_horizons", 8), ("maze_backups", 8)):
-            if wanted not in getattr(self, name):
-                raise ValueError(f"{name} must hold {wanted}, which the claims are about")
-        if 2 not in self.maze_backups or not {0, 2, 8} <= set(self.maze_one_step_horizons):
-            raise ValueError("maze_backups must hold 2, and maze_one_step_horizons 0, 2 and 8")
-        if 0 not in self.one_step_horizons or len(self.maze_horizons) != 2:
-            raise ValueError("one_step_horizons must hold 0, and maze_horizons two values")
+        for name, needed in _CLAIMED.items():
+            if not needed <= set(getattr(self, name)):
+                raise ValueError(f"{name} must hold {sorted(needed)}, which the claims are about")
+        if len(self.maze_horizons) != 2:
+            raise ValueError("maze_horizons must hold two values")
         for final in self.maze_horizons:
             for n in self.maze_backups:
                 closed_horizons(final, n)
@@ -96,6 +101,11 @@ class Config:
     def smoke(cls) -> "Config":
         """Few worlds and runs, two step sizes."""
         return cls(runs=6, episodes=30, step_sizes=(0.2, 0.4))
+
+
+def _size(horizon: int, n: int, k: int) -> int:
+    """How many horizons a hybrid learns."""
+    return len(closed_horizons(horizon, n, one_step_horizons=k))
 
 
 @dataclass(frozen=True)
@@ -112,7 +122,7 @@ class Arm:
     @property
     def size(self) -> int:
         """How many horizons it learns."""
-        return len(closed_horizons(self.horizon, self.n, one_step_horizons=self.k))
+        return _size(self.horizon, self.n, self.k)
 
 
 @dataclass(frozen=True)
@@ -223,10 +233,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     figure, axes = style.panels(1, 3, width=3.6)
     panel = axes[0, 0]
     for j, n in enumerate(config.backups):
-        sizes = [
-            len(closed_horizons(config.horizon, n, one_step_horizons=k))
-            for k in config.one_step_horizons
-        ]
+        sizes = [_size(config.horizon, n, k) for k in config.one_step_horizons]
         found = [Interval.of(100 * data["error"][:, 1, j, m]) for m in range(len(sizes))]
         _draw(panel, sizes, found, f"n = {n}", j + 1)
     panel.plot([config.horizon], [0], "o", color=style.COLOURS[0], label="one-step FHQ")
@@ -266,7 +273,10 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     plain, hybrid = error[:, 1, n, none], error[:, 1, n, k]
     removed = Interval.of(1 - hybrid / np.maximum(plain, 1e-12))
     share = 8 / config.horizon
-    greedy = Interval.of(error[:, 0, n, none])
+    rest = Interval.of(error[:, 0, n, none] - _REST * plain)
+    fewer = error[:, 1, config.backups.index(4), none]
+    excess = Interval.of(hybrid - fewer)
+    sizes = [_size(config.horizon, 8, 8), _size(config.horizon, 4, 0)]
     short, long = config.maze_horizons
     paired = (
         "each arm at its own best step size; difference in mean episode length, paired over seeds, "
@@ -290,13 +300,24 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             above(removed, share),
         ),
         Claim(
-            "greedy-is-not-off-policy",
-            "Where the behaviour is greedy for the final horizon, 8-step control has the final "
-            "horizon's values right, without any one-step horizons.",
-            "random grid worlds; mean absolute error relative to the size of the values; holds if "
-            f"its 95% interval lies below {_NOTHING:g}, fails if above",
-            f"an error of {greedy}",
-            below(greedy, _NOTHING),
+            "it-is-the-exploration",
+            "The error of 8-step control at the final horizon is that of the exploration between "
+            "its steps, not of horizons that disagree.",
+            "random grid worlds; error of plain 8-step control with a behaviour that is greedy for "
+            f"the final horizon, less {_REST:.0%} of its error with one that explores, paired over "
+            "worlds; holds if the 95% interval lies below 0, fails if above",
+            f"{error[:, 0, n, none].mean():.2g} without exploration, {plain.mean():.2g} with it: "
+            f"{rest}",
+            below(rest, 0),
+        ),
+        Claim(
+            "better-than-a-smaller-n",
+            f"With the first 8 horizons one-step, 8-step control, of {sizes[0]} horizons, errs "
+            f"less than plain 4-step control, of {sizes[1]}.",
+            "random grid worlds, exploring; difference of the errors, paired over worlds; holds if "
+            "the 95% interval lies below 0, fails if above",
+            f"the hybrid errs by {hybrid.mean():.3g}, which is {excess} more",
+            below(excess, 0),
         ),
         Claim(
             "two-one-step-horizons-help",
@@ -342,13 +363,7 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
             [config.backups[j] for _, j, _ in worlds],
             [config.one_step_horizons[m] for _, _, m in worlds],
             [
-                len(
-                    closed_horizons(
-                        config.horizon,
-                        config.backups[j],
-                        one_step_horizons=config.one_step_horizons[m],
-                    )
-                )
+                _size(config.horizon, config.backups[j], config.one_step_horizons[m])
                 for _, j, m in worlds
             ],
             *(

@@ -78,11 +78,14 @@ def _back_up_row(
 ) -> None:
     """`_back_up` of a single active feature under a constant weighting, in one pass."""
     n, final = state.window_rewards.shape[0], state.rewards.shape[1] - 1
-    gain, product, at = state.error[0] * 0, 1.0, slot
-    for k in range(length):
-        gain += state.rewards[k, final] * state.window_rewards[at]
+    # From the last reward back to the first, which is the state's own.
+    gain, product, at = state.error[0] * 0, 1.0, state.cursor[1]
+    for _ in range(length):
+        gain = (
+            state.rewards[0, final] * state.window_rewards[at] + state.bootstraps[1, final] * gain
+        )
         product *= state.window_ratios[at]
-        at = at + 1 if at + 1 < n else 0
+        at = at - 1 if at > 0 else n - 1
     i = state.window_actions[slot] * state.n_features + state.window_indices[slot, 0]
     value = state.window_values[slot, 0]
     factor = step_size * product * value
@@ -92,9 +95,9 @@ def _back_up_row(
         for j in range(row.shape[0]):
             row[j] += factor * (gain - value * row[j])
     else:
-        discount, before = state.bootstraps[length, final], state.following[first - 1 : last - 1]
+        share, before = state.bootstraps[length, final], state.following[first - 1 : last - 1]
         for j in range(row.shape[0]):
-            row[j] += factor * (gain + discount * before[j] - value * row[j])
+            row[j] += factor * (gain + share * before[j] - value * row[j])
 
 
 @inlined
@@ -156,10 +159,10 @@ def _back_up(
     In order, each bootstraps from the column before it. After an end, from nothing.
     """
     slot = _slot(state, length)
-    if state.is_constant and state.window_indices.shape[1] == 1 and not watch:
-        if in_order or ends:
-            _back_up_row(state, slot, length, first, last, ends, step_size)
-            return state.weights[0, 0] * 0
+    is_row = state.window_indices.shape[1] == 1 and not watch
+    if is_row and state.is_constant and (in_order or ends):
+        _back_up_row(state, slot, length, first, last, ends, step_size)
+        return state.weights[0, 0] * 0
     factor = step_size * _sum_rewards(state, slot, length, first, last)
     if not ends:
         error, following = state.error[first:last], state.following
