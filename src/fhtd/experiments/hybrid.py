@@ -236,7 +236,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
         sizes = [_size(config.horizon, n, k) for k in config.one_step_horizons]
         found = [Interval.of(100 * data["error"][:, 1, j, m]) for m in range(len(sizes))]
         _draw(panel, sizes, found, f"n = {n}", j + 1)
-    panel.plot([config.horizon], [0], "o", color=style.COLOURS[0], label="one-step FHQ")
+    style.line(panel, [config.horizon], [0.0], None, "one-step FHQ", 0, markers=True)
     title = f"{config.runs} random grid worlds, H = {config.horizon}"
     style.label(panel, title, "horizons learned", "error of the final values (%)")
     for panel, horizon in zip(axes[0, 1:], config.maze_horizons, strict=True):
@@ -251,19 +251,16 @@ def plot(config: Config, data: Arrays) -> "Figure":
     style.say(
         figure,
         "along each line more of the first horizons are one-step, from none at the left; "
-        "bars: 95% intervals",
+        "bands: 95% intervals",
     )
     return figure
 
 
 def _draw(panel: "Axes", sizes: list[int], found: list[Interval], name: str, i: int) -> None:
     mean = np.array([one.mean for one in found])
-    reach = [one.high - one.mean if np.isfinite(one.high) else 0.0 for one in found]
-    colour, _ = style.look(i)
-    marker = style.MARKERS[i % len(style.MARKERS)]
-    panel.errorbar(
-        sizes, mean, reach, color=colour, marker=marker, markersize=4, linewidth=1.2, label=name
-    )
+    reach = np.array([one.high - one.mean for one in found])
+    error = reach if np.isfinite(reach).all() else None
+    style.line(panel, sizes, mean, error, name, i, markers=True)
 
 
 def claims(config: Config, data: Arrays) -> list[Claim]:
