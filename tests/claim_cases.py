@@ -14,6 +14,7 @@ from fhtd.experiments import critics as soft
 from fhtd.experiments import deepening as windows
 from fhtd.experiments import find
 from fhtd.experiments import hybrid as hybrids
+from fhtd.experiments import minatar as games
 from fhtd.experiments.complexity import backups
 from fhtd.experiments.lander_sweep import arms as sweep_arms
 from fhtd.reproduction import Arrays
@@ -621,6 +622,29 @@ PEERS_UNCLEAR: dict[str, list[Change]] = {
 }
 
 
+GAMES = games.Config().environments
+
+
+def minatar() -> Arrays:
+    """The window above DQN in every game."""
+    data: Arrays = {}
+    for game in GAMES:
+        data[f"{game}.frame"] = np.arange(3_000, 303_000, 3_000)
+        for arm, level in (("dfhq", 10.0), ("dqn", 5.0)):
+            data[f"{game}.{arm}.curves"] = level + SPREAD[:, None] * np.ones(100) / 10
+    return data
+
+
+MINATAR_FAILS: dict[str, list[Change]] = {
+    "above-dqn": [both(*[shift(f"{game}.dqn.curves", 6.0) for game in GAMES])],
+    "nowhere-below-dqn": [shift(f"{game}.dqn.curves", 6.0) for game in GAMES],
+}
+MINATAR_UNCLEAR: dict[str, list[Change]] = {
+    "above-dqn": [both(*[shift(f"{game}.dqn.curves", 5 + 5 * FORTH_AND_BACK) for game in GAMES])],
+    "nowhere-below-dqn": [shift(f"{game}.dqn.curves", 5 + 5 * FORTH_AND_BACK) for game in GAMES],
+}
+
+
 #: Mean returns of an arm that has learned nothing, something, and the best, in each environment.
 SOFT_WORLDS = {"Pendulum-v1": (-1150.0, -200.0), "LunarLanderContinuous-v3": (0.0, 150.0)}
 
@@ -732,6 +756,7 @@ HOLDING: dict[str, Callable[[], Arrays]] = {
     "deepening": deepening,
     "peers": peers,
     "critics": critics,
+    "minatar": minatar,
 }
 FAILING = {
     "baird": BAIRD_FAILS,
@@ -751,6 +776,7 @@ FAILING = {
     "deepening": DEEPENING_FAILS,
     "peers": PEERS_FAIL,
     "critics": CRITICS_FAIL,
+    "minatar": MINATAR_FAILS,
 }
 UNCLEAR = {
     "baird": BAIRD_UNCLEAR,
@@ -770,6 +796,7 @@ UNCLEAR = {
     "deepening": DEEPENING_UNCLEAR,
     "peers": PEERS_UNCLEAR,
     "critics": CRITICS_UNCLEAR,
+    "minatar": MINATAR_UNCLEAR,
 }
 #: Claims that are exact.
 DECIDED = {

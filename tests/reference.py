@@ -16,6 +16,8 @@ textbook are those of Sutton and Barto, "Reinforcement Learning", second edition
     V^h(s)      dot(w[h], phi)             value of s at horizon h
     R_{t+1}     stream[t].reward           reward of transition t
     rho_t       stream[t].ratio            importance ratio of transition t
+    gamma_t+1   stream[t].continuation     how much of what follows transition t counts
+    lambda_t+1  stream[t].lam              lambda of S_{t+1}, where it is not the same for all
     A_t         stream[t].action           action of transition t
     c_h, d_h    c[h], d[h]                 G^h = c_h R + d_h V^(h-1)(S'); entry 0 is never used
     alpha_t     alpha(t)                   step size; t counts transitions and never restarts
@@ -39,6 +41,8 @@ class Transition(NamedTuple):
     ratio: float = 1.0
     action: int = 0
     next_policy: list | None = None
+    continuation: float = 1.0
+    lam: float | None = None
 
 
 # Small pieces
@@ -88,7 +92,7 @@ def weighted_rewards(stream, tau, h, count, c, d):
     total, scale, rho = 0, 1, 1
     for k in range(count):
         total += scale * c[h - k] * stream[tau + k].reward
-        scale *= d[h - k]
+        scale *= d[h - k] * stream[tau + k].continuation
         rho *= stream[tau + k].ratio
     return total, scale, rho
 
@@ -105,7 +109,8 @@ def fhtd(stream, w, c, d, alpha):
     for t, step in enumerate(stream):
         delta = {}
         for h in horizons(w):
-            target = c[h] * step.reward + d[h] * next_value(w[h - 1], step)
+            following = step.continuation * next_value(w[h - 1], step)
+            target = c[h] * step.reward + d[h] * following
             delta[h] = target - dot(w[h], step.features)
         for h in horizons(w):
             add(w[h], alpha(t) * step.ratio * delta[h], step.features)
@@ -170,7 +175,8 @@ def fhtd_lambda(stream, w, c, d, alpha, lam):
         start = episode_start(stream, t)
         delta = {}
         for h in horizons(w):
-            target = c[h] * step.reward + d[h] * next_value(w[h - 1], step)
+            following = step.continuation * next_value(w[h - 1], step)
+            target = c[h] * step.reward + d[h] * following
             delta[h] = target - dot(w[h], step.features)
         H = max(w)
         for h in horizons(w):
@@ -179,7 +185,9 @@ def fhtd_lambda(stream, w, c, d, alpha, lam):
                     break
                 e = step.ratio
                 for j in range(1, i + 1):
-                    e *= lam * d[h + j] * stream[t - j].ratio
+                    past = stream[t - j]
+                    decay = lam if past.lam is None else past.lam
+                    e *= decay * d[h + j] * past.continuation * past.ratio
                 add(w[h + i], alpha(t) * e * delta[h], stream[t - i].features)
         history.append(copy(w))
     return history
@@ -225,7 +233,8 @@ def fhq(stream, w, c, d, alpha):
         phi = state_action(step.features, step.action, len(w[0]))
         delta = {}
         for h in horizons(w):
-            target = c[h] * step.reward + d[h] * next_action_value(w[h - 1], step)
+            following = step.continuation * next_action_value(w[h - 1], step)
+            target = c[h] * step.reward + d[h] * following
             delta[h] = target - dot(w[h], phi)
         for h in horizons(w):
             add(w[h], alpha(t) * delta[h], phi)
@@ -283,7 +292,8 @@ def fhq_lambda(stream, w, c, d, alpha, lam):
         Pi.append({h: is_greedy(w, h, step) for h in horizons(w)})
         delta = {}
         for h in horizons(w):
-            target = c[h] * step.reward + d[h] * next_action_value(w[h - 1], step)
+            following = step.continuation * next_action_value(w[h - 1], step)
+            target = c[h] * step.reward + d[h] * following
             delta[h] = target - dot(w[h], phi)
         H = max(w)
         for h in horizons(w):
@@ -294,9 +304,78 @@ def fhq_lambda(stream, w, c, d, alpha, lam):
                 past = stream[t - i]
                 past_phi = state_action(past.features, past.action, len(w[0]))
                 add(w[h + i], alpha(t) * e * delta[h], past_phi)
-                if i != H - h:
-                    e *= lam * d[h + i + 1] * (1 if Pi[t - i][h + i] else 0)
+                if i != H - h and t - i > start:
+                    counts = stream[t - i - 1].continuation if Pi[t - i][h + i] else 0
+                    e *= lam * d[h + i + 1] * counts
         history.append(copy(w))
+    return history
+
+
+# Temporal abstraction: the reward of a transition is a list, one for each of its steps
+
+
+def long_target(w, step, h, c, d, value):
+    """The rewards of the transition that horizon h still sees, then what is left of it."""
+    target, scale = 0, 1
+    for k in range(min(len(step.reward), h)):
+        target += scale * c[h - k] * step.reward[k]
+        scale *= d[h - k]
+    if h > len(step.reward):
+        target += scale * step.continuation * value(w[h - len(step.reward)], step)
+    return target
+
+
+def long_fhtd(stream, w, c, d, alpha):
+    """One-step FHTD whose transitions take several steps each."""
+    w, history = copy(w), []
+    for t, step in enumerate(stream):
+        delta = {}
+        for h in horizons(w):
+            target = long_target(w, step, h, c, d, next_value)
+            delta[h] = target - dot(w[h], step.features)
+        for h in horizons(w):
+            add(w[h], alpha(t) * step.ratio * delta[h], step.features)
+        history.append(copy(w))
+    return history
+
+
+def long_fhq(stream, w, c, d, alpha):
+    """FHQ-learning whose transitions take several steps each: options, or repeated actions."""
+    w, history = copy(w), []
+    for t, step in enumerate(stream):
+        phi = state_action(step.features, step.action, len(w[0]))
+        delta = {}
+        for h in horizons(w):
+            target = long_target(w, step, h, c, d, next_action_value)
+            delta[h] = target - dot(w[h], phi)
+        for h in horizons(w):
+            add(w[h], alpha(t) * delta[h], phi)
+        history.append(copy(w))
+    return history
+
+
+def long_fixed_horizon_mc(stream, w, c, d, alpha):
+    """Monte Carlo over the single steps; only the states that transitions begin in are learned."""
+    w, history, steps, ends = copy(w), [], [], []
+    for step in stream:
+        for k in range(len(step.reward)):
+            first, last = k == 0, k == len(step.reward) - 1
+            steps.append(
+                Transition(
+                    step.features if first else [0] * len(step.features),
+                    step.reward[k],
+                    step.next_features,
+                    step.terminated and last,
+                    step.truncated and last,
+                    step.ratio if first else 1,
+                    continuation=step.continuation if last else 1,
+                )
+            )
+        ends.append(len(steps))
+    transition = [t for t in range(len(ends)) for _ in range(len(stream[t].reward))]
+    every = fixed_horizon_mc(steps, w, c, d, lambda k: alpha(transition[k]))
+    for end in ends:
+        history.append(every[end - 1])
     return history
 
 
@@ -307,7 +386,8 @@ def td(stream, w, gamma, alpha):
     """Eqs. "tdtarget" and "tdupdate": one-step TD; the ratio multiplies the error."""
     w, history = list(w), []
     for t, step in enumerate(stream):
-        delta = step.reward + gamma * next_value(w, step) - dot(w, step.features)
+        following = step.continuation * next_value(w, step)
+        delta = step.reward + gamma * following - dot(w, step.features)
         add(w, alpha(t) * step.ratio * delta, step.features)
         history.append(list(w))
     return history
@@ -327,10 +407,12 @@ def n_step_td(stream, w, gamma, alpha, n):
         for tau in range(oldest, newest + 1):
             phi = stream[tau].features
             m = t + 1 - tau
-            target, rho = gamma**m * bootstrap, 1
+            target, scale, rho = 0, 1, 1
             for k in range(m):
-                target += gamma**k * stream[tau + k].reward
+                target += scale * stream[tau + k].reward
+                scale *= gamma * stream[tau + k].continuation
                 rho *= stream[tau + k].ratio
+            target += scale * bootstrap
             add(w, alpha(t) * rho * (target - dot(w, phi)), phi)
         history.append(list(w))
     return history
@@ -343,11 +425,12 @@ def td_lambda(stream, w, gamma, alpha, lam):
     """
     w, history = list(w), []
     for t, step in enumerate(stream):
-        delta = step.reward + gamma * next_value(w, step) - dot(w, step.features)
+        following = step.continuation * next_value(w, step)
+        delta = step.reward + gamma * following - dot(w, step.features)
         for i in range(t - episode_start(stream, t) + 1):
             e = step.ratio
             for j in range(1, i + 1):
-                e *= gamma * lam * stream[t - j].ratio
+                e *= gamma * lam * stream[t - j].continuation * stream[t - j].ratio
             add(w, alpha(t) * e * delta, stream[t - i].features)
         history.append(list(w))
     return history
@@ -361,14 +444,18 @@ def etd(stream, w, gamma, alpha, lam):
     """
     w, history = list(w), []
     for t, step in enumerate(stream):
-        delta = step.reward + gamma * next_value(w, step) - dot(w, step.features)
+        following = step.continuation * next_value(w, step)
+        delta = step.reward + gamma * following - dot(w, step.features)
         F, z = 0, [0] * len(w)
         for past in range(episode_start(stream, t), t + 1):
-            carried = stream[past - 1].ratio if past > episode_start(stream, t) else 0
-            F = gamma * carried * F + 1
+            rho, counts = 0, 0
+            if past > episode_start(stream, t):
+                rho, counts = stream[past - 1].ratio, stream[past - 1].continuation
+            F = gamma * counts * rho * F + 1
             M = lam + (1 - lam) * F
             for i in range(len(z)):
-                z[i] = stream[past].ratio * (gamma * lam * z[i] + M * stream[past].features[i])
+                kept = gamma * counts * lam * z[i]
+                z[i] = stream[past].ratio * (kept + M * stream[past].features[i])
         add(w, alpha(t) * delta, z)
         history.append(list(w))
     return history
@@ -382,7 +469,8 @@ def tdc(stream, w, gamma, alpha, beta):
     w, v, history = list(w), [0] * len(w), []
     for t, step in enumerate(stream):
         phi = step.features
-        next_phi = [0] * len(w) if step.terminated else step.next_features
+        counts = 0 if step.terminated else step.continuation
+        next_phi = [counts * value for value in step.next_features]
         delta = step.reward + gamma * dot(w, next_phi) - dot(w, phi)
         estimate = dot(v, phi)
         for i in range(len(w)):
@@ -397,7 +485,8 @@ def q_learning(stream, w, gamma, alpha):
     w, history = list(w), []
     for t, step in enumerate(stream):
         phi = state_action(step.features, step.action, len(w))
-        delta = step.reward + gamma * next_action_value(w, step) - dot(w, phi)
+        following = step.continuation * next_action_value(w, step)
+        delta = step.reward + gamma * following - dot(w, phi)
         add(w, alpha(t) * delta, phi)
         history.append(list(w))
     return history

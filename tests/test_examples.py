@@ -96,6 +96,7 @@ SCRIPTS = {
     "maze": (20_000, r"steps to the exit: \d\d\.\d, and \d\d\.\d at best\nopen maze.html"),
     "train_and_watch": (600, r"after 600 frames: mean return \d+\nopen episode.html"),
     "question": (300, r"speed  1\.0: .* within 20 steps"),
+    "options": (3_000, r"options:\n  3,000 updates learned from [5-9],\d+ steps"),
     "weighting": (5_000, r"after 5,000 steps: root-mean-square error \d"),
 }
 

@@ -12,6 +12,7 @@ pytest.importorskip("equinox")
 
 from fhtd import FHQ, Weighting
 from fhtd.deep import DFHQ
+from fhtd.environments import check_id, make
 from scripted import Scripted
 
 SMALL = {"horizon": 3, "hidden": (8,), "learning_starts": 20, "batch_size": 8, "replay_size": 60}
@@ -202,3 +203,34 @@ def test_a_wrapper_that_no_spec_can_hold_is_kept_in_evaluation():
     np.testing.assert_array_equal(agent.evaluate(2), [8, 8])
     learner = FHQ("FrozenLake-v1", weighting=Weighting.exponential(4), seed=0)
     assert learner.evaluate(2).shape == (2,)
+
+
+class Announcement:
+    """What an installed package says of its environments."""
+
+    @staticmethod
+    def load():
+        def register():
+            gymnasium.register("Announced/Cart-v7", "gymnasium.envs.classic_control:CartPoleEnv")
+
+        return register
+
+
+@pytest.mark.parametrize("use", [make, check_id])
+def test_environments_of_installed_packages_are_found_by_their_namespace(use, monkeypatch):
+    asked = []
+
+    def entry_points(group, name):
+        asked.append((group, name))
+        return [Announcement] if name == "Announced" else []
+
+    monkeypatch.setattr("fhtd.environments.entry_points", entry_points)
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
+    monkeypatch.setattr(gymnasium, "registry", gymnasium.envs.registration.registry)
+    use("Announced/Cart-v7")
+    assert asked == [("gymnasium.envs", "Announced")]
+    use("Announced/Cart-v7")
+    use("CartPole-v1")
+    assert len(asked) == 1
+    with pytest.raises(ValueError, match="Elsewhere"):
+        use("Elsewhere/Cart-v7")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import learners
 import reference
 from fhtd import (
     ETD,
@@ -21,6 +22,7 @@ from fhtd import (
     FHQLambda,
     FHTDLambda,
     FixedHorizonMC,
+    Linear,
     NStepFHQ,
     NStepFHTD,
     NStepTD,
@@ -247,12 +249,19 @@ def learned(name, case):
         if case.kind == "dense":
             seen, follows = np.array(case.rows[state]), np.array(case.rows[next_state])
         ends = {"terminated": step.terminated, "truncated": step.truncated}
+        ends["continuation"] = step.continuation
+        reward = step.reward
+        if isinstance(reward, list):
+            ends["duration"] = len(reward)
+            reward = reward if len(reward) > 1 else reward[0]
+        if step.lam is not None:
+            ends["lambda_"] = step.lam
         if method.control:
             if step.next_policy is not None:
                 ends["next_policy"] = np.array(step.next_policy)
-            learner.update(seen, step.action, step.reward, follows, **ends)
+            learner.update(seen, step.action, reward, follows, **ends)
         else:
-            learner.update(seen, step.reward, follows, **ends, ratio=step.ratio)
+            learner.update(seen, reward, follows, **ends, ratio=step.ratio)
         history.append(np.array(learner.weights).reshape(-1, len(horizons)))
     return history
 
@@ -311,7 +320,7 @@ def weightings(draw, horizon, numbers, phase):
 @st.composite
 def streams(draw, rows, numbers, ratios, n_actions, policies, max_length):
     """Chained transitions; after a boundary the next one starts anywhere. Self-loops are common."""
-    states = st.integers(0, len(rows) - 1)
+    states, varies = st.integers(0, len(rows) - 1), draw(st.booleans())
     calm = draw(st.sampled_from([3, 9, 24]))  # ordinary transitions per three boundaries
     ends = [(False, False)] * calm + [(True, False), (False, True), (True, True)]
     pairs, stream = [], []
@@ -333,6 +342,7 @@ def streams(draw, rows, numbers, ratios, n_actions, policies, max_length):
                 draw(ratios),
                 draw(st.integers(0, n_actions - 1)),
                 policy,
+                draw(st.sampled_from([1.0, 1.0, 0.0, 0.7])) if varies else 1.0,
             )
         )
         pairs.append((state, next_state))
@@ -476,6 +486,55 @@ def exact_cases(draw):
 @given(case=exact_cases())
 def test_tied_actions_are_all_greedy(case):
     assert_same(learned("FHQLambda", case), referred("FHQLambda", case))
+
+
+@thorough
+@given(data=st.data())
+def test_lambda_that_varies_is_the_reference(data):
+    case = data.draw(cases(METHODS["FHTDLambda"]))
+    lambdas = data.draw(vectors(st.none() | hundredths(0, 1), len(case.stream)))
+    stream = [step._replace(lam=lam) for step, lam in zip(case.stream, lambdas, strict=True)]
+    case = case._replace(stream=stream)
+    assert_same(learned("FHTDLambda", case), referred("FHTDLambda", case))
+
+
+@pytest.mark.parametrize("name", ["FHTDLambda", "FHQLambda"])
+def test_a_schedule_of_lambda_is_that_of_each_step(name):
+    schedule = Linear(0.9, 0.1, 20)
+    varying = learners.ALL[name](Features.tabular(5))
+    varying.lambda_ = schedule
+    constant = learners.ALL[name](Features.tabular(5))
+    for t in range(40):
+        constant.lambda_ = schedule(t)
+        same = np.random.default_rng((3, t)), np.random.default_rng((3, t))
+        learners.feed(name, varying, same[0], 1)
+        learners.feed(name, constant, same[1], 1)
+        np.testing.assert_array_equal(varying.weights, constant.weights)
+    untouched = learners.ALL[name](Features.tabular(5))
+    for t in range(40):
+        learners.feed(name, untouched, np.random.default_rng((3, t)), 1)
+    assert not np.array_equal(untouched.weights, varying.weights)
+
+
+LONG = {
+    "FHTD": reference.long_fhtd,
+    "FHQ": reference.long_fhq,
+    "FixedHorizonMC": reference.long_fixed_horizon_mc,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("complex_values", [False, True])
+@thorough
+@given(data=st.data())
+def test_transitions_of_several_steps_are_the_reference(name, complex_values, data):
+    case = data.draw(cases(METHODS[name], complex_values and not METHODS[name].control))
+    rewards = st.lists(hundredths(-2, 2), min_size=1, max_size=9)
+    case = case._replace(stream=[s._replace(reward=data.draw(rewards)) for s in case.stream])
+    first = case.weights(METHODS[name].horizons(case))
+    history = LONG[name](case.stream, first, case.c, case.d, case.alpha)
+    expected = [np.stack([w[h] for h in METHODS[name].horizons(case)], axis=-1) for w in history]
+    assert_same(learned(name, case), expected)
 
 
 # Equivalences between learners

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         NStepFHTD,
         NStepTD,
         QLearning,
+        Questions,
         TDLambda,
         load,
     )
@@ -57,6 +58,7 @@ _HOMES = {
         "NStepFHTD",
         "NStepTD",
         "QLearning",
+        "Questions",
         "TDLambda",
         "load",
     ],

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import deepcopy
+from importlib.metadata import entry_points
 from inspect import isclass
 from typing import Any
 
@@ -16,6 +17,20 @@ def register() -> None:
     for name, environment in zip(NAMES, IDS, strict=True):
         if environment not in gymnasium.registry:
             gymnasium.register(environment, entry_point=f"fhtd.envs.paper:{name}")
+
+
+def _announced(name: Any) -> None:
+    """Register the environments of an installed package that announces its namespace.
+
+    Gymnasium read such announcements until version 1; packages such as MinAtar still rely on it.
+    """
+    import gymnasium
+
+    space, slash, _ = str(name).partition("/")
+    if not slash or ":" in space or name in gymnasium.registry:
+        return
+    announced = entry_points(group="gymnasium.envs", name=space)
+    _made(lambda: [found.load()() for found in announced], repr(name))
 
 
 def make(environment: Any, **options: Any) -> Any:
@@ -35,6 +50,7 @@ def make(environment: Any, **options: Any) -> Any:
     register()
     if isinstance(environment, str) or hasattr(environment, "entry_point"):
         name = getattr(environment, "id", environment)
+        _announced(name)
         return _made(lambda: gymnasium.make(environment, **options), repr(name))
     if callable(environment) and (isclass(environment) or not hasattr(environment, "step")):
         name = getattr(environment, "__name__", repr(environment))
@@ -81,6 +97,7 @@ def check_id(environment: str) -> None:
     import gymnasium
 
     register()
+    _announced(environment)
     try:
         gymnasium.spec(environment)
     except Exception as error:

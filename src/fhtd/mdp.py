@@ -121,6 +121,56 @@ class FiniteMDP:
         entered[self.next_states[decided][ends[decided]]] = True
         return checks.frozen(entered & ~decided)
 
+    def check_continuations(self, continuations: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """How much of what follows each outcome counts, from 0 to 1, in full shape.
+
+        Args:
+            continuations: A number, or an array that broadcasts to (states, actions, outcomes).
+
+        Raises:
+            ValueError: Where it does not, or is outside 0 to 1.
+        """
+        found, shape = checks.array("continuations", continuations), self.rewards.shape
+        try:
+            found = np.array(np.broadcast_to(found, shape))
+        except ValueError:
+            raise ValueError(
+                f"continuations must broadcast to {shape}, got shape {found.shape}"
+            ) from None
+        if np.any(found < 0) or np.any(found > 1):
+            raise ValueError("continuations must be from 0 to 1")
+        return found
+
+    def continuing(self, continuations: npt.ArrayLike) -> "FiniteMDP":
+        """The MDP in which an outcome counts as ending with the chance 1 - continuation.
+
+        Its exact values are those under discounting that depends on the transition: what follows
+        an outcome counts by its continuation, as `update(..., continuation=...)` has it.
+
+        Args:
+            continuations: A number, or an array that broadcasts to (states, actions, outcomes).
+
+        >>> from fhtd import Weighting, oracle, problems
+        >>> walk = problems.random_walk()
+        >>> one, ten = Weighting.exponential(10, 0.9), Weighting.exponential(10)
+        >>> exact = oracle.state_values(walk.mdp, walk.target, one)
+        >>> same = oracle.state_values(walk.mdp.continuing(0.9), walk.target, ten)
+        >>> bool(abs(exact - same).max() < 1e-12)
+        True
+        """
+        going_on = self.check_continuations(continuations) * ~self.terminal
+        p = self.probabilities
+        return FiniteMDP(
+            np.concatenate([p * going_on, p * (1 - going_on)], axis=-1),
+            np.concatenate([self.next_states] * 2, axis=-1),
+            np.concatenate([self.rewards] * 2, axis=-1),
+            np.concatenate([self.terminal, np.ones_like(self.terminal)], axis=-1),
+            self.start,
+            name=self.name,
+            action_names=self.action_names,
+            positions=self.positions,
+        )
+
     def __repr__(self) -> str:
         return f"FiniteMDP({self.name!r}, {self.n_states} states, {self.n_actions} actions)"
 

@@ -46,6 +46,48 @@ def one_step(
     return _back_up(xp, weighting, rewards, continues, values)
 
 
+def long_step(
+    weighting: Weighting,
+    durations: Array,
+    rewards: Array,
+    next_values: Array,
+    terminated: Array | None = None,
+) -> Array:
+    """Transitions that took several steps each: min(D, h) rewards, then V^(h-D)(S').
+
+    Temporal abstraction: an option, a repeated action or skipped frames are one transition.
+
+    Args:
+        weighting: The pair (c, d).
+        durations: D of each transition, from 1 to the last axis of the rewards.
+        rewards: (transitions, longest) rewards in order; those after D steps are not looked at.
+        next_values: V^h(S') of every transition, the horizon last.
+        terminated: Where S' is terminal and worth 0; nowhere by default.
+
+    >>> import numpy as np
+    >>> from fhtd import Weighting, targets
+    >>> rewards, next_values = np.array([[1.0, 2.0]]), np.array([[10.0, 20.0, 30.0]])
+    >>> targets.long_step(Weighting.exponential(3), np.array([2]), rewards, next_values).tolist()
+    [[1.0, 3.0, 13.0]]
+    """
+    xp = _namespace(rewards, next_values, durations, terminated)
+    rewards, durations = xp.asarray(rewards) * 1.0, xp.asarray(durations)
+    if rewards.ndim != 2 or durations.shape != rewards.shape[:1]:
+        raise ValueError(
+            "durations must have one entry for each of the (transitions, longest) rewards, got "
+            f"shapes {durations.shape} and {rewards.shape}"
+        )
+    if xp is np and (np.any(durations < 1) or np.any(durations > rewards.shape[1])):
+        raise ValueError(f"durations must be from 1 to {rewards.shape[1]}")
+    first = rewards[:, 0]
+    xp, _, values, continues, _ = _prepare(weighting, first, next_values, terminated, None)
+    target = continues[:, None] * values
+    for k in range(rewards.shape[1] - 1, -1, -1):
+        longer = _back_up(xp, weighting, rewards[:, k], xp.ones_like(first), target)
+        target = xp.where((k < durations)[:, None], longer, target)
+    return target
+
+
 def n_step(
     weighting: Weighting,
     n: int,

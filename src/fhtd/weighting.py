@@ -149,13 +149,21 @@ class Weighting:
                 f"values must have the {self.horizon} horizons last, got shape {values.shape}"
             )
         table = self.coefficients()
+        self.check_single_rewards(table)
+        return np.ascontiguousarray(single_rewards(table, values).real)
+
+    def check_single_rewards(self, table: npt.NDArray[Any]) -> None:
+        """Refuse a weighting whose values do not tell single rewards.
+
+        Args:
+            table: Its coefficients.
+        """
         hidden = np.flatnonzero(np.diagonal(table) == 0)
         if len(hidden):
             raise ValueError(
                 f"this weighting gives the reward {hidden[0] + 1} steps ahead no weight in "
                 f"horizon {hidden[0] + 1}, so single rewards cannot be recovered from its values"
             )
-        return np.ascontiguousarray(single_rewards(table, values).real)
 
     def extend(self, horizon: int) -> "Weighting":
         """Continue to a longer horizon, keeping every coefficient so far.

@@ -54,7 +54,9 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("environments", "arms"):
             values = getattr(self, name)
-            if not values or len(set(values)) != len(values):
+            if not values or not all(isinstance(value, str) for value in values):
+                raise ValueError(f"{name} must be texts, got {values}")
+            if len(set(values)) != len(values):
                 raise ValueError(f"{name} must be named, each once, got {values}")
         for name in ("runs", "frames"):
             values = getattr(self, name)

@@ -2,7 +2,8 @@
 
 from fhtd.environments import IDS, register
 from fhtd.envs.finite import FiniteMDPEnv
+from fhtd.envs.repeat import Repeat
 
 register()
 
-__all__ = ["IDS", "FiniteMDPEnv", "register"]
+__all__ = ["IDS", "FiniteMDPEnv", "Repeat", "register"]

@@ -25,6 +25,7 @@ NAMES = (
     "deep-values",
     "deepening",
     "peers",
+    "minatar",
     "critics",
 )
 

@@ -4,6 +4,7 @@ from fhtd.online.baselines import ETD, TD, TDC, NStepTD, TDLambda
 from fhtd.online.control import FHQ, FHQLambda, QLearning
 from fhtd.online.n_step_control import NStepFHQ
 from fhtd.online.prediction import FHTD, FHTDLambda, FixedHorizonMC, NStepFHTD
+from fhtd.online.questions import Questions
 from fhtd.online.schedule import Decay, Linear
 from fhtd.online.storage import load
 
@@ -22,6 +23,7 @@ __all__ = [
     "NStepFHTD",
     "NStepTD",
     "QLearning",
+    "Questions",
     "TDLambda",
     "load",
 ]

@@ -138,7 +138,7 @@ class NStepTD(PredictionLearner, InfiniteHorizonLearner):
         }
 
     def _memory(self) -> dict[str, Layout]:
-        return self._window(self.n, "rewards", "ratios")
+        return self._window(self.n, "rewards", "ratios", "continuations")
 
     def _room(self) -> dict[str, Layout]:
         return self._columns("following", "value", "error")
@@ -194,7 +194,11 @@ class TDLambda(PredictionLearner, InfiniteHorizonLearner):
 
     def _memory(self) -> dict[str, Layout]:
         dtype = self.weighting.dtype
-        return {"trace": ((self._n_features,), dtype), "follow_on": ((2,), dtype)}
+        return {
+            "trace": ((self._n_features,), dtype),
+            "follow_on": ((2,), dtype),
+            "carried": ((1,), np.float64),
+        }
 
 
 class ETD(TDLambda):

@@ -12,7 +12,7 @@ from fhtd.environments import one_of
 from fhtd.evaluation import MAX_STEPS, warn_of_cuts
 from fhtd.features import Representation
 from fhtd.online.baselines import InfiniteHorizonLearner
-from fhtd.online.fixed_horizon import check_weighting, with_column_zero
+from fhtd.online.fixed_horizon import check_weighting
 from fhtd.online.interaction import evaluate, features_of, learn
 from fhtd.online.kernels.one_step import OneStepControl
 from fhtd.online.kernels.traces import ControlTraces
@@ -62,23 +62,29 @@ class ControlLearner(Learner):
         self,
         observation: Any,
         action: int,
-        reward: float,
+        reward: float | npt.ArrayLike,
         next_observation: Any,
         terminated: bool = False,
         truncated: bool = False,
         next_policy: npt.ArrayLike | None = None,
+        continuation: float = 1.0,
+        duration: int = 1,
     ) -> None:
         """Learn from one transition.
 
         Args:
             observation: What was seen before the step, S.
             action: The action taken, A.
-            reward: The reward of the step, R.
+            reward: The reward of the step, R; of several steps, one each.
             next_observation: What was seen after it, S'.
             terminated: The episode ended: S' is worth 0.
             truncated: The episode was cut, by a time limit say: S' keeps its value.
             next_policy: Probabilities of the next actions. With them S' is worth their expectation,
                 which evaluates that policy; without, its best action.
+            continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
+                as after a termination, but the stream goes on.
+            duration: How many steps the transition took, of an option or skipped frames: horizon h
+                then bootstraps from h - duration, and `reward` holds all its rewards in order.
         """
         action = checks.integer("action", _plain(action), 0, self.n_actions - 1)
         probabilities = np.zeros(0)
@@ -95,6 +101,8 @@ class ControlLearner(Learner):
             terminated,
             truncated,
             next_policy=probabilities,
+            continuation=continuation,
+            duration=duration,
         )
 
     def _check_expectation(self) -> None:
@@ -107,7 +115,7 @@ class ControlLearner(Learner):
             observation: What is seen of the present state.
         """
         self._check_real()
-        epsilon = rate_at("epsilon", self.epsilon, self.step, 1)
+        epsilon = rate_at("epsilon", self.epsilon, self.step)
         if epsilon and self._rng.random() < epsilon:
             return int(self._rng.integers(self.n_actions))
         return int(self._rng.choice(self._greedy(observation)))
@@ -234,6 +242,7 @@ class ControlLearner(Learner):
         step_size: Rate | None = None,
         second_step_size: Rate | None = None,
         epsilon: Rate | None = None,
+        lambda_: Rate | None = None,
     ) -> Self:
         """Read what `save` wrote; the keywords give back what a file cannot hold.
 
@@ -245,6 +254,7 @@ class ControlLearner(Learner):
             step_size: The step size, where it was a function of yours.
             second_step_size: Of learners that have one.
             epsilon: The rate of exploration, where it was a function of yours.
+            lambda_: The trace decay, where it was a function of yours.
         """
         learner = super().load(
             path,
@@ -252,6 +262,7 @@ class ControlLearner(Learner):
             step_size=step_size,
             second_step_size=second_step_size,
             epsilon=epsilon,
+            lambda_=lambda_,
         )
         learner.environment = one_of(environment, env)
         return learner
@@ -314,7 +325,7 @@ class FHQ(ControlLearner, WindowLearner):
                 own worst action at 0 and its best at 1.
         """
         features = self._seen(features, n_actions)
-        self.epsilon = check_rate("epsilon", epsilon, 1)
+        self.epsilon = check_rate("epsilon", epsilon)
         if acting not in ("final", "agreement"):
             raise ValueError(f"acting must be final or agreement, got {acting!r}")
         self.acting = acting
@@ -348,13 +359,14 @@ class FHQLambda(FHQ):
     """
 
     state_type = ControlTraces
+    rates = ("step_size", "lambda_")
 
     def __init__(
         self,
         features: Any,
         n_actions: int | None = None,
         weighting: Weighting | None = None,
-        lambda_: float | None = None,
+        lambda_: Rate | None = None,
         *,
         step_size: Rate = 0.1,
         epsilon: Rate = 0.1,
@@ -370,7 +382,8 @@ class FHQLambda(FHQ):
                 a Gymnasium environment or its id, whose spaces say it.
             n_actions: How many actions there are; an environment says it.
             weighting: How much each future reward counts: real, with bootstraps of at least 0.
-            lambda_: From 0, one step, to 1: credit reaches back until an action was not greedy.
+            lambda_: From 0, one step, to 1: credit reaches back until an action was not greedy. A
+                number, or a schedule or function of the updates so far.
             step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
             epsilon: Probability of a random action in `act`: a number, a schedule or a function.
             initial: The first weights: a number, or an array that broadcasts to `weights`.
@@ -378,7 +391,7 @@ class FHQLambda(FHQ):
             seed: Seed of that noise and of exploration; None draws one.
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
         """
-        self.lambda_ = checks.real("lambda_", lambda_, 0, 1)
+        self.lambda_ = check_rate("lambda_", lambda_)
         check_weighting(weighting).check_control()
         super().__init__(
             features,
@@ -402,17 +415,20 @@ class FHQLambda(FHQ):
 
     def _constants(self) -> dict[str, Any]:
         return {
-            "lambda_": self.lambda_,
-            "decays": with_column_zero(self.lambda_ * self.weighting.bootstraps),
             **self._coefficients(),
             **self._sizes,
         }
+
+    @property
+    def _memory_before(self) -> dict[str, float]:
+        return {"window_links": rate_at("lambda_", self.lambda_, 0)}
 
     def _memory(self) -> dict[str, Layout]:
         horizon = self.weighting.horizon
         return self._window(horizon) | {
             "window_actions": ((horizon,), np.int64),
             "window_greedy": ((horizon, horizon + 1), np.uint8),
+            "window_links": ((horizon,), np.float64),
         }
 
     def _room(self) -> dict[str, Layout]:
@@ -452,7 +468,7 @@ class QLearning(ControlLearner, InfiniteHorizonLearner):
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
         """
         features = self._seen(features, n_actions)
-        self.epsilon = check_rate("epsilon", epsilon, 1)
+        self.epsilon = check_rate("epsilon", epsilon)
         super().__init__(
             features,
             checks.number("discount", discount),

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from fhtd import checks
 from fhtd.features import Representation
-from fhtd.online.learner import Learner
+from fhtd.online.learner import Learner, arguments
 from fhtd.online.schedule import Rate
-from fhtd.weighting import Weighting
+from fhtd.weighting import Weighting, single_rewards
 
 
 def check_weighting(weighting: Any) -> Weighting:
@@ -101,6 +101,55 @@ class FixedHorizonLearner(Learner):
         self._state = self._build_state(table)
         self._carry_over(before)
         return self
+
+    def reweighted(self, weighting: Weighting) -> Self:
+        """A learner of another weighting, which begins with what this one knows of single rewards.
+
+        Values are sums of expected rewards, weighed; where the rewards can be told from them, any
+        other weighting of them is known as well. The new learner can go on learning.
+
+        Args:
+            weighting: The other, of at most as many horizons.
+
+        Raises:
+            TypeError: If each horizon follows a policy of its own, as in control.
+            ValueError: If a horizon is missing, or hides a reward, or the weighting is longer.
+
+        >>> from fhtd import FHTD, Features, Weighting
+        >>> learner = FHTD(Features.tabular(1), Weighting.exponential(4), step_size=0.5)
+        >>> for _ in range(60):
+        ...     learner.update(0, 2.0, 0)
+        >>> learner.reweighted(Weighting.exponential(3, 0.5)).values(0).round(3).tolist()
+        [2.0, 3.0, 3.5]
+        """
+        new = check_weighting(weighting)
+        longest = self.weighting.horizon
+        if self.n_actions > 1 or len(self._shape) > 1:
+            raise TypeError(
+                f"{type(self).__name__} cannot be reweighted: each horizon follows a policy of its "
+                "own, so that their values are not sums of the same rewards"
+            )
+        self._check_every_horizon("reweighted")
+        if new.horizon > longest:
+            raise ValueError(
+                f"weighting must have at most the {longest} horizons that are learned, got "
+                f"{new.horizon}"
+            )
+        table = self.weighting.coefficients()
+        self.weighting.check_single_rewards(table)
+        rewards = single_rewards(table, self.weights)[..., : new.horizon]
+        weights = rewards @ new.coefficients().T
+        given = {name: self._argument(name) for name in arguments(type(self))}
+        if given.get("horizons") is not None:
+            given["horizons"] = range(1, new.horizon + 1)
+        given |= {
+            "weighting": new,
+            "initial": weights if new.is_complex else weights.real,
+            "initial_spread": 0.0,
+        }
+        found = type(self)(**given)
+        found.step = self.step
+        return found
 
     def _append(
         self, columns: npt.NDArray[Any], more: npt.NDArray[Any], count: int

@@ -84,13 +84,23 @@ def _loop(
     total, length, number = 0.0, 0, 0
     for _ in steps:
         action = learner.act(observation)
-        seen, reward, terminated, truncated, _ = environment.step(action)
+        seen, reward, terminated, truncated, info = environment.step(action)
         # The environment may write its next observation into the same array.
         following = deepcopy(seen)
-        learner.update(observation, action, reward, following, terminated, truncated)
+        # Of a transition of several steps; see `fhtd.envs.Repeat`.
+        single = info.get("step_rewards", (reward,))
+        learner.update(
+            observation,
+            action,
+            single if len(single) > 1 else single[0],
+            following,
+            terminated,
+            truncated,
+            duration=len(single),
+        )
         observation = following
         total += float(reward)
-        length += 1
+        length += len(single)
         goes_on = group.step(learner)
         if terminated or truncated:
             number += 1

@@ -1,5 +1,6 @@
 """What every online learner has: weights, an update per transition, values, and files."""
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from fhtd.online.kernels.dispatch import (
     specialised,
     start_episode,
 )
+from fhtd.online.kernels.duration import KERNELS
 from fhtd.online.kernels.transition import Transition
 from fhtd.online.schedule import Rate, check_rate, rate_at
 from fhtd.weighting import Weighting
@@ -38,6 +40,25 @@ def stored_name(kind: "type[Learner]") -> str:
     """A class's own name, with its module where it is not of this package."""
     is_ours = kind.__module__.startswith("fhtd.")
     return kind.__name__ if is_ours else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def arguments(kind: "type[Learner]") -> list[str]:
+    """Names of all arguments of a learner's constructor; the features are the first."""
+    names: dict[str, None] = {"features": None}
+    for base in kind.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        signature = inspect.signature(vars(base)["__init__"])
+        kinds = {parameter.kind for parameter in signature.parameters.values()}
+        names |= dict.fromkeys(
+            name
+            for name, parameter in list(signature.parameters.items())[1:]
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        )
+        # A constructor that passes on what it does not name has the arguments of the next, too.
+        if inspect.Parameter.VAR_KEYWORD not in kinds:
+            break
+    return list(names)
 
 
 class Learner(ABC):
@@ -60,6 +81,8 @@ class Learner(ABC):
     _moves: int = 0
     #: Arrays of a file to begin with, while it is being loaded.
     _saved: Mapping[str, npt.NDArray[Any]] | None = None
+    #: That file does not say which arrays it holds, and may lack what `_memory_before` names.
+    _is_of_earlier_version: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -110,7 +133,8 @@ class Learner(ABC):
         self._rng = np.random.default_rng(self.seed)
         self._state = self._first_state()
         # Rows 0 and 1: the active lists of the present and the next observation.
-        shape = (2, self._n_active)
+        # Row 2 stays empty: a state that was not seen.
+        shape = (3, self._n_active)
         self._active = np.zeros(shape, np.int64), np.zeros(shape)
         self._rate_values = np.zeros(len(self.rates))
         self._kernel = specialised(learn, type(self._state))
@@ -122,6 +146,12 @@ class Learner(ABC):
     def _memory(self) -> dict[str, Layout]:
         """Shape and dtype of what changes while learning, beside the weights; it starts as 0."""
         return {}
+
+    @property
+    def _memory_before(self) -> dict[str, float]:
+        """What files of earlier versions do not hold of it, and the value that it had then."""
+        names = self._memory()
+        return {name: 1.0 for name in ("window_continuations", "carried") if name in names}
 
     def _room(self) -> dict[str, Layout]:
         """The same of room to work in, where nothing outlives an update."""
@@ -160,6 +190,11 @@ class Learner(ABC):
 
         saved, self._saved = self._saved, None
         return restored_state(self, saved)
+
+    @property
+    def _empty_columns(self) -> list[int]:
+        """Columns of the kernel's weights that are 0 for good: V^0."""
+        return [0]
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -226,15 +261,26 @@ class Learner(ABC):
         truncated: Any,
         ratio: Any = 1.0,
         next_policy: npt.NDArray[np.float64] = _NO_POLICY,
+        continuation: Any = 1.0,
+        duration: Any = 1,
+        **given_rates: Any,
     ) -> None:
         """Check everything, then change the weights."""
-        reward = checks.real("reward", reward)
+        several = None
+        if duration == 1:
+            reward = checks.real("reward", reward)
+        else:
+            several = self._check_duration(duration, reward)
+            reward = 0.0
         ratio = checks.real("ratio", ratio, 0)
+        continuation = checks.real("continuation", continuation, 0)
         self._load_active("observation", observation, 0)
         self._load_active("next_observation", next_observation, 1)
         rates = self._rate_values
         for i, name in enumerate(self.rates):
-            rates[i] = rate_at(name, getattr(self, name), self.step)
+            given = given_rates.get(name)
+            rate = getattr(self, name) if given is None else check_rate(name, given)
+            rates[i] = rate_at(name, rate, self.step)
         seen = Transition(
             *self._active,
             0,
@@ -245,14 +291,37 @@ class Learner(ABC):
             bool(terminated),
             bool(truncated),
             ratio,
+            continuation,
             not self.allow_divergence,
         )
-        answer = self._kernel(self._state, seen, rates, self._n_features)
+        if several is None:
+            answer = self._kernel(self._state, seen, rates, self._n_features)
+        else:
+            answer = self._learn_long(seen, several, rates)
         if answer > DIVERGED:
             raise self._refusal(answer)
         self.step += 1
         if answer == DIVERGED:
             raise self.divergence(self._state.weights, self.step)
+
+    def _check_duration(self, duration: Any, rewards: Any) -> npt.NDArray[np.float64]:
+        """The rewards of a transition of several steps; refused where none can be learned from."""
+        duration = checks.integer("duration", duration, 1)
+        if self.state_type not in KERNELS:
+            raise ValueError(
+                f"duration must be 1: {type(self).__name__} bootstraps after a number of steps of "
+                "its own; FHTD, FHQ and FixedHorizonMC learn from longer transitions"
+            )
+        return checks.array("reward", rewards, (duration,))
+
+    def _learn_long(
+        self, seen: Transition, rewards: npt.NDArray[np.float64], rates: npt.NDArray[np.float64]
+    ) -> int:
+        """One update from a transition of several steps."""
+        update, state = KERNELS[self.state_type], self._state
+        room = np.empty_like(state.error)
+        base, is_constant = getattr(self, "base", 0), self.weighting.is_constant
+        return update(state, seen, rewards, rates, self._n_features, room, base, is_constant)
 
     def _refusal(self, answer: int) -> ValueError:
         """Why the kernel would not learn from the active lists that it was given."""
@@ -310,12 +379,15 @@ class Learner(ABC):
                 f"{type(self).__name__} learns one infinite-horizon value, which does not say "
                 "when rewards come; a fixed-horizon learner does"
             )
+        self._check_every_horizon("rewards")
+        return self.weighting.expected_rewards(self.values(observation))
+
+    def _check_every_horizon(self, name: str) -> None:
         if not np.array_equal(self.horizons, np.arange(1, self.weighting.horizon + 1)):
             raise ValueError(
-                f"rewards needs every horizon from 1 to {self.horizons[-1]:g}; this learner "
+                f"{name} needs every horizon from 1 to {self.horizons[-1]:g}; this learner "
                 f"has only {self.horizons.tolist()}"
             )
-        return self.weighting.expected_rewards(self.values(observation))
 
     def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
         """Grow to a longer final horizon in place, keeping all that is learned.
@@ -327,6 +399,25 @@ class Learner(ABC):
         """
         raise TypeError(
             f"{type(self).__name__} learns one infinite-horizon value: it has no horizon to extend"
+        )
+
+    def reweighted(self, weighting: Weighting) -> Self:
+        """A learner of another weighting, which begins with what this one knows of single rewards.
+
+        Values are sums of expected rewards, weighed; where the rewards can be told from them, any
+        other weighting of them is known as well. The new learner can go on learning.
+
+        Args:
+            weighting: The other, of at most as many horizons.
+
+        Raises:
+            TypeError: If the values are not sums of the same rewards: an infinite-horizon value,
+                or the values of control, where each horizon follows a policy of its own.
+            ValueError: If a horizon is missing, or hides a reward, or the weighting is longer.
+        """
+        raise TypeError(
+            f"{type(self).__name__} learns one infinite-horizon value, which does not say when "
+            "rewards come; a fixed-horizon learner does"
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -348,6 +439,7 @@ class Learner(ABC):
         step_size: Rate | None = None,
         second_step_size: Rate | None = None,
         epsilon: Rate | None = None,
+        lambda_: Rate | None = None,
     ) -> Self:
         """Read what `save` wrote; the keywords give back what a file cannot hold.
 
@@ -357,6 +449,7 @@ class Learner(ABC):
             step_size: The step size, where it was a function of yours.
             second_step_size: That of TDC's second weights, where it was a function of yours.
             epsilon: The rate of exploration, where it was a function of yours.
+            lambda_: The trace decay, where it was a function of yours.
         """
         from fhtd.online.storage import load
 
@@ -366,6 +459,7 @@ class Learner(ABC):
             step_size=step_size,
             second_step_size=second_step_size,
             epsilon=epsilon,
+            lambda_=lambda_,
         )
         if not isinstance(learner, cls):
             raise ValueError(f"{path} holds a {type(learner).__name__}, not a {cls.__name__}")

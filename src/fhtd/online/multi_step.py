@@ -112,7 +112,7 @@ class MultiStepLearner(WindowLearner):
         }
 
     def _memory(self) -> dict[str, Layout]:
-        window = self._window(self.n, "rewards", "ratios")
+        window = self._window(self.n, "rewards", "ratios", "continuations")
         return window | {"window_actions": ((self.n,), np.int64)}
 
     def _room(self) -> dict[str, Layout]:

@@ -9,17 +9,22 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.features import Representation
 from fhtd.horizons import closed_horizons
-from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting, with_column_zero
+from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting
+from fhtd.online.kernels.dispatch import DIVERGED, LEARNED
 from fhtd.online.kernels.hybrid import Hybrid
 from fhtd.online.kernels.monte_carlo import MonteCarlo
 from fhtd.online.kernels.n_step import NStep
 from fhtd.online.kernels.one_step import OneStep
 from fhtd.online.kernels.traces import Traces
+from fhtd.online.kernels.transition import Transition
 from fhtd.online.learner import Layout, Learner
 from fhtd.online.multi_step import MultiStepLearner
-from fhtd.online.schedule import Rate
+from fhtd.online.schedule import Rate, check_rate, rate_at
 from fhtd.online.window import WindowLearner
 from fhtd.weighting import Weighting
+
+#: The row of active lists that is empty.
+_UNSEEN = 2
 
 
 class PredictionLearner(Learner):
@@ -28,23 +33,39 @@ class PredictionLearner(Learner):
     def update(
         self,
         observation: Any,
-        reward: float,
+        reward: float | npt.ArrayLike,
         next_observation: Any,
         terminated: bool = False,
         truncated: bool = False,
         ratio: float = 1.0,
+        continuation: float = 1.0,
+        duration: int = 1,
     ) -> None:
         """Learn from one transition.
 
         Args:
             observation: What was seen before the step, S.
-            reward: The reward of the step, R.
+            reward: The reward of the step, R; of several steps, one each.
             next_observation: What was seen after it, S'.
             terminated: The episode ended: S' is worth 0.
             truncated: The episode was cut, by a time limit say: S' keeps its value.
             ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy.
+            continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
+                as after a termination, but the stream goes on.
+            duration: How many steps the transition took, of an option or skipped frames: horizon h
+                then bootstraps from h - duration, and `reward` holds all its rewards in order.
         """
-        self._learn(observation, 0, reward, next_observation, terminated, truncated, ratio)
+        self._learn(
+            observation,
+            0,
+            reward,
+            next_observation,
+            terminated,
+            truncated,
+            ratio=ratio,
+            continuation=continuation,
+            duration=duration,
+        )
 
 
 class FHTD(PredictionLearner, WindowLearner):
@@ -155,7 +176,10 @@ class NStepFHTD(PredictionLearner, MultiStepLearner):
         return {**kept, "shift": 1, "shared_from": shared_from}
 
     def _memory(self) -> dict[str, Layout]:
-        return self._window(self.n, "rewards", "ratios") if self._is_plain else super()._memory()
+        window = super()._memory()
+        if self._is_plain:
+            del window["window_actions"]
+        return window
 
     def _room(self) -> dict[str, Layout]:
         return self._columns("following", "value", "error") if self._is_plain else super()._room()
@@ -176,12 +200,13 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
     """
 
     state_type = Traces
+    rates = ("step_size", "lambda_")
 
     def __init__(
         self,
         features: Representation,
         weighting: Weighting,
-        lambda_: float,
+        lambda_: Rate,
         *,
         step_size: Rate = 0.1,
         initial: npt.ArrayLike = 0.0,
@@ -194,14 +219,15 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
         Args:
             features: What the learner sees of an observation: built by `Features`, or your own.
             weighting: How much each future reward counts, such as `Weighting.exponential(100)`.
-            lambda_: From 0, one step, to 1, Monte Carlo.
+            lambda_: From 0, one step, to 1, Monte Carlo: a number, or a schedule or function of the
+                updates so far; `update` takes one for its own transition, too.
             step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
             initial: The first weights: a number, or an array that broadcasts to `weights`.
             initial_spread: Standard deviation of normal noise on each of the first weights.
             seed: Seed of that noise; None draws one.
             allow_divergence: Let weights become non-finite instead of raising DivergenceError.
         """
-        self.lambda_ = checks.real("lambda_", lambda_, 0, 1)
+        self.lambda_ = check_rate("lambda_", lambda_)
         super().__init__(
             features,
             weighting,
@@ -212,16 +238,55 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
             allow_divergence=allow_divergence,
         )
 
+    def update(
+        self,
+        observation: Any,
+        reward: float | npt.ArrayLike,
+        next_observation: Any,
+        terminated: bool = False,
+        truncated: bool = False,
+        ratio: float = 1.0,
+        continuation: float = 1.0,
+        duration: int = 1,
+        lambda_: float | None = None,
+    ) -> None:
+        """Learn from one transition.
+
+        Args:
+            observation: What was seen before the step, S.
+            reward: The reward of the step, R.
+            next_observation: What was seen after it, S'.
+            terminated: The episode ended: S' is worth 0.
+            truncated: The episode was cut, by a time limit say: S' keeps its value.
+            ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy.
+            continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
+                as after a termination, but the stream goes on.
+            duration: 1: traces do not reach over longer transitions.
+            lambda_: That of S', in place of the learner's own: how much what comes after S' counts
+                against the value that S' has.
+        """
+        self._learn(
+            observation,
+            0,
+            reward,
+            next_observation,
+            terminated,
+            truncated,
+            ratio=ratio,
+            continuation=continuation,
+            duration=duration,
+            lambda_=lambda_,
+        )
+
     def _constants(self) -> dict[str, Any]:
-        return {
-            "lambda_": self.lambda_,
-            "decays": with_column_zero(self.lambda_ * self.weighting.bootstraps),
-            "is_constant": self.weighting.is_constant,
-            **self._coefficients(),
-        }
+        return {"is_constant": self.weighting.is_constant, **self._coefficients()}
+
+    @property
+    def _memory_before(self) -> dict[str, float]:
+        return {"window_links": rate_at("lambda_", self.lambda_, 0)}
 
     def _memory(self) -> dict[str, Layout]:
-        return self._window(self.weighting.horizon, "ratios")
+        return self._window(self.weighting.horizon, "ratios", "links")
 
     def _room(self) -> dict[str, Layout]:
         return self._columns("following", "error")
@@ -242,11 +307,34 @@ class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
 
     state_type = MonteCarlo
 
+    def _check_duration(self, duration: Any, rewards: Any) -> npt.NDArray[np.float64]:
+        return checks.array("reward", rewards, (checks.integer("duration", duration, 1),))
+
+    def _learn_long(
+        self, seen: Transition, rewards: npt.NDArray[np.float64], rates: npt.NDArray[np.float64]
+    ) -> int:
+        """Step by step: the states on the way were not seen, and no value changes for them."""
+        last = len(rewards) - 1
+        worst = LEARNED
+        for k, reward in enumerate(rewards.tolist()):
+            step = seen._replace(
+                row=0 if k == 0 else _UNSEEN,
+                reward=reward,
+                terminated=seen.terminated and k == last,
+                truncated=seen.truncated and k == last,
+                ratio=seen.ratio if k == 0 else 1.0,
+                continuation=seen.continuation if k == last else 1.0,
+            )
+            worst = max(worst, self._kernel(self._state, step, rates, self._n_features))
+            if worst > DIVERGED:
+                break
+        return worst
+
     def _constants(self) -> dict[str, Any]:
         return {"is_constant": self.weighting.is_constant, **self._coefficients()}
 
     def _memory(self) -> dict[str, Layout]:
-        return self._window(self.weighting.horizon, "rewards", "ratios")
+        return self._window(self.weighting.horizon, "rewards", "ratios", "continuations")
 
     def _room(self) -> dict[str, Layout]:
         rows = self.weighting.horizon + 1

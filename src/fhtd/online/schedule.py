@@ -1,5 +1,6 @@
-"""Step sizes and exploration rates that change over time, as data."""
+"""Step sizes, exploration rates and lambda that change over time, as data."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,20 +54,24 @@ class Linear:
         return self.initial + share * (self.final - self.initial)
 
 
-def check_rate(name: str, rate: Any, maximum: float = float("inf")) -> Rate:
-    """Return a rate that is a number from 0 to maximum, or a function."""
+#: The largest value of those rates that have one.
+LARGEST = {"epsilon": 1.0, "lambda_": 1.0}
+
+
+def check_rate(name: str, rate: Any) -> Rate:
+    """Return a rate that is a number from 0 to the largest of its kind, or a function."""
     if callable(rate):
-        rate_at(name, rate, 0, maximum)
+        rate_at(name, rate, 0)
         return rate  # type: ignore[no-any-return]
-    return checks.real(name, rate, 0, maximum)
+    return checks.real(name, rate, 0, LARGEST.get(name, math.inf))
 
 
-def rate_at(name: str, rate: Rate, t: int, maximum: float = float("inf")) -> float:
+def rate_at(name: str, rate: Rate, t: int) -> float:
     """The rate at step t; a function's answer is checked."""
     if isinstance(rate, float):
         return rate
     assert callable(rate)
-    return checks.real(f"{name}({t})", rate(t), 0, maximum)
+    return checks.real(f"{name}({t})", rate(t), 0, LARGEST.get(name, math.inf))
 
 
 def rate_to_json(rate: Rate) -> Any:

@@ -76,6 +76,7 @@ def simulate(
     runs: int | range = 1,
     behaviour: npt.ArrayLike | None = None,
     target: npt.ArrayLike | None = None,
+    continuations: npt.ArrayLike | None = None,
     time_limit: int | None = None,
     truth: npt.ArrayLike | None = None,
     state_weights: npt.ArrayLike | None = None,
@@ -101,6 +102,9 @@ def simulate(
         target: The policy to evaluate, where it is another: state values are corrected by
             importance ratios, action values by expecting over it. Control learners without one
             maximise.
+        continuations: How much of what follows each outcome counts, beside the weighting, as an
+            array that broadcasts to `mdp.rewards`; all of it by default. Exact values are those of
+            `mdp.continuing(continuations)`.
         time_limit: Steps after which an episode is cut; its last state keeps its value.
         truth: Exact values to measure errors against, (states, horizons) or (states, actions,
             horizons) as `oracle` gives them.
@@ -132,7 +136,7 @@ def simulate(
     """
     task = _Task(learner, mdp, runs, seed)
     plan = task.plan(steps, episodes, time_limit, truth, state_weights, record_at, record_weights)
-    world = task.world(behaviour, target, time_limit, plan)
+    world = task.world(behaviour, target, continuations, time_limit, plan)
     threads = checks.integer("threads", threads if threads is not None else os.cpu_count(), 1)
     blocks = [task.runs[i : i + task.block_size] for i in range(0, len(task.runs), task.block_size)]
     merged = _Merger(task, plan, per_run, keep_weights)
@@ -295,6 +299,7 @@ class _Task:
         self,
         behaviour: npt.ArrayLike | None,
         target: npt.ArrayLike | None,
+        continuations: npt.ArrayLike | None,
         time_limit: int | None,
         plan: Plan,
     ) -> World:
@@ -325,6 +330,7 @@ class _Task:
             next_states=np.array(mdp.next_states),
             rewards=np.array(mdp.rewards),
             terminal=np.array(mdp.terminal),
+            continuations=mdp.check_continuations(1.0 if continuations is None else continuations),
             start=_cumulative(mdp.start),
             time_limit=0 if time_limit is None else time_limit,
             indices=np.array(self.features.indices),

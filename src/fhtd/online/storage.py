@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fhtd import archive, checks
 from fhtd.features import Features, Representation
-from fhtd.online.learner import LEARNERS, Learner, stored_name
+from fhtd.online.learner import LEARNERS, Learner, arguments, stored_name
 from fhtd.online.schedule import Rate, rate_from_json, rate_to_json
 from fhtd.weighting import Weighting
 
@@ -41,6 +41,7 @@ def save(learner: Learner, path: str | PathLike[str]) -> None:
         "arguments": {
             name: _encoded(learner, name, arrays) for name in arguments(type(learner))[1:]
         },
+        "memory": list(learner._memory()),
         "step": learner.step,
         "generator": learner._rng.bit_generator.state,
     }
@@ -56,6 +57,7 @@ def load(
     step_size: Rate | None = None,
     second_step_size: Rate | None = None,
     epsilon: Rate | None = None,
+    lambda_: Rate | None = None,
 ) -> Learner:
     """Read a learner of any class; the keywords give back what a file cannot hold.
 
@@ -65,12 +67,14 @@ def load(
         step_size: The step size, where it was a function of yours.
         second_step_size: That of TDC's second weights, where it was a function of yours.
         epsilon: The rate of exploration, where it was a function of yours.
+        lambda_: The trace decay, where it was a function of yours.
     """
     given: dict[str, Any] = {
         "features": features,
         "step_size": step_size,
         "second_step_size": second_step_size,
         "epsilon": epsilon,
+        "lambda_": lambda_,
     }
     given = {name: value for name, value in given.items() if value is not None}
     path = Path(path)
@@ -90,30 +94,14 @@ def load(
         raise archive.unreadable(path, "learner", error) from None
 
 
-def arguments(kind: type[Learner]) -> list[str]:
-    """Names of all arguments of a learner's constructor; the features are the first."""
-    names: dict[str, None] = {"features": None}
-    for base in kind.__mro__:
-        if "__init__" not in vars(base):
-            continue
-        signature = inspect.signature(vars(base)["__init__"])
-        kinds = {parameter.kind for parameter in signature.parameters.values()}
-        names |= dict.fromkeys(
-            name
-            for name, parameter in list(signature.parameters.items())[1:]
-            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-        )
-        # A constructor that passes on what it does not name has the arguments of the next, too.
-        if inspect.Parameter.VAR_KEYWORD not in kinds:
-            break
-    return list(names)
-
-
 def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
     """The kernel's state of a learner whose settings are known, once the arrays fit them."""
     rows, columns = math.prod(learner._shape), len(learner.horizons) + 1
     layouts = {"weights": ((rows, columns), learner.weighting.dtype), **learner._memory()}
-    saved = {name: arrays[f"state_{name}"] for name in layouts}
+    saved = {name: arrays[f"state_{name}"] for name in layouts if f"state_{name}" in arrays}
+    if learner._is_of_earlier_version:
+        for name, value in learner._memory_before.items():
+            saved.setdefault(name, np.full(layouts[name][0], value, layouts[name][1]))
     for name, (shape, dtype) in layouts.items():
         found = saved[name]
         if found.shape != shape or found.dtype != dtype:
@@ -121,12 +109,12 @@ def restored_state(learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]) -> 
                 f"array {name} is {found.dtype} of shape {found.shape}, expected {np.dtype(dtype)} "
                 f"of shape {shape}"
             )
-    if np.any(saved["weights"][:, 0]) and not learner._moves:
+    if np.any(saved["weights"][:, learner._empty_columns]) and not learner._moves:
         raise ValueError("the weights of horizon 0 must be 0")
     _check_positions(learner, saved)
     state = learner._build_state(np.array(saved.pop("weights")))
-    for name, value in saved.items():
-        getattr(state, name)[...] = value
+    for name, array in saved.items():
+        getattr(state, name)[...] = array
     return state
 
 
@@ -166,6 +154,11 @@ def _encoded(learner: Learner, name: str, arrays: archive.Arrays) -> Any:
         arrays[f"{name}_rewards"] = value.rewards
         arrays[f"{name}_bootstraps"] = value.bootstraps
         return {"weighting": name}
+    if name == "weightings":
+        for i, one in enumerate(value.values()):
+            arrays[f"{name}_{i}_rewards"] = one.rewards
+            arrays[f"{name}_{i}_bootstraps"] = one.bootstraps
+        return {"weightings": list(value)}
     if callable(value) and name in inspect.signature(load).parameters:
         return {"rate": rate_to_json(value)}
     raise TypeError(f"{type(learner).__name__} cannot be saved: {name} is a {type(value).__name__}")
@@ -181,6 +174,13 @@ def _decoded(name: str, data: Any, arrays: archive.Arrays) -> Any:
         return arrays[value]
     if tag == "weighting":
         return Weighting(arrays[f"{value}_rewards"], arrays[f"{value}_bootstraps"])
+    if tag == "weightings":
+        if len(set(value)) != len(value):
+            raise ValueError(f"{name} has a name twice")
+        return {
+            each: Weighting(arrays[f"{name}_{i}_rewards"], arrays[f"{name}_{i}_bootstraps"])
+            for i, each in enumerate(value)
+        }
     if tag != "rate":
         raise ValueError(f"{name} is of an unknown kind {tag!r}")
     if value is None:
@@ -223,9 +223,12 @@ def _rebuilt(
     # The constructor finds the arrays where it would otherwise draw first weights.
     learner = kind.__new__(kind)
     learner._saved = arrays
+    learner._is_of_earlier_version = "memory" not in content
     if _MOVING in stored:
         learner._moves = checks.integer("moves", content["moves"], 0, _MOST_STEPS)
     kind.__init__(learner, features, **chosen)
+    if "memory" in content and content["memory"] != list(learner._memory()):
+        raise ValueError(f"its arrays are not those of {kind.__name__}")
     learner.step = step
     learner._rng.bit_generator.state = content["generator"]
     return learner

@@ -13,6 +13,7 @@ from fhtd.oracle.hybrid import hybrid_values
 from fhtd.oracle.infinite import infinite_optimal, infinite_state_values
 from fhtd.oracle.linear import linear_control_fixed_point, linear_fixed_point
 from fhtd.oracle.model import expected_reward, transition_matrix
+from fhtd.oracle.options import option_values
 from fhtd.oracle.stability_analysis import Stability, stability
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "linear_fixed_point",
     "mean_episode_length",
     "optimal",
+    "option_values",
     "stability",
     "state_values",
     "stationary_distribution",

@@ -107,7 +107,7 @@ def _compile_step(state: Any, seen: Any, rates: Any) -> Any:
 
 
 @compiled
-def _refusal(seen: Transition, n_rows: int, n_features: int) -> int:
+def refusal(seen: Transition, n_rows: int, n_features: int) -> int:
     """Whether anything seen would reach outside the weights, or spoil them."""
     n_actions = n_rows // n_features
     if seen.action < 0 or seen.action >= n_actions:
@@ -126,7 +126,7 @@ def _refusal(seen: Transition, n_rows: int, n_features: int) -> int:
 @compiled
 def learn(state: Any, seen: Transition, rates: Array, n_features: int) -> int:
     """Learn from one transition that may hold anything; returns one of the answers above."""
-    refused = _refusal(seen, state.weights.shape[0], n_features)
+    refused = refusal(seen, state.weights.shape[0], n_features)
     if refused:
         return refused
     return LEARNED if step(state, seen, rates) == 0 else DIVERGED

@@ -17,6 +17,8 @@ class Eligibility(NamedTuple):
     trace: Array
     #: [0]: follow-on trace F; [1]: the ratio of the step before.
     follow_on: Array
+    #: How much of the present state counted in the step before.
+    carried: Array
 
 
 @inlined
@@ -30,19 +32,24 @@ def _forget_trace(state: Eligibility) -> None:
 def eligibility_update(state: Eligibility, seen: Transition, rates: Array) -> float:
     """Z <- rho (gamma lambda z + M phi), w <- w + alpha delta z; M = 1 unless emphatic.
 
+    Gamma of a transition is the discount times its continuation; z decays by the last one's.
+
     Emphatic: F <- gamma rho_{t-1} F + 1 and M = lambda + (1 - lambda) F.
     """
     weights, trace, step_size = state.weights, state.trace, rates[0]
     discount = state.discount[0]
     error = seen.reward - read_column(weights, 0, seen.indices, seen.values, seen.row, 1)
     if not seen.terminated:
-        error += discount * read_column(weights, 0, seen.indices, seen.values, seen.next_row, 1)
+        following = read_column(weights, 0, seen.indices, seen.values, seen.next_row, 1)
+        error += discount * (seen.continuation * following)
     emphasis = discount * 0 + 1
     if state.is_emphatic:
-        state.follow_on[0] = discount * state.follow_on[1] * state.follow_on[0] + 1
+        before = state.carried[0] * state.follow_on[0]
+        state.follow_on[0] = discount * state.follow_on[1] * before + 1
         state.follow_on[1] = seen.ratio
         emphasis = state.lambda_ + (1 - state.lambda_) * state.follow_on[0]
-    decay = seen.ratio * discount * state.lambda_
+    decay = seen.ratio * discount * state.lambda_ * state.carried[0]
+    state.carried[0] = seen.continuation
     for i in range(trace.shape[0]):
         trace[i] *= decay
     for k in range(seen.indices.shape[1]):

@@ -26,7 +26,7 @@ def gradient_correction_update(state: GradientCorrection, seen: Transition, rate
     """W += alpha rho (delta phi - gamma (v.phi) phi'), v += beta rho (delta - v.phi) phi."""
     weights, secondary = state.weights, state.secondary
     step_size, second_step_size = rates[0], rates[1]
-    discount = state.discount[0]
+    discount = state.discount[0] * seen.continuation
     error = seen.reward - read_column(weights, 0, seen.indices, seen.values, seen.row, 1)
     if not seen.terminated:
         error += discount * read_column(weights, 0, seen.indices, seen.values, seen.next_row, 1)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fhtd.online.kernels.compiled import Array, compiled, inlined
 from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.one_step import next_action_values
-from fhtd.online.kernels.transition import Transition, forget_window, keep_active
+from fhtd.online.kernels.transition import Transition, forget_window, keep_active, scale
 
 
 class Hybrid(NamedTuple):
@@ -47,13 +47,14 @@ class Hybrid(NamedTuple):
     window_actions: Array
     window_rewards: Array
     window_ratios: Array
+    window_continuations: Array
     #: [0]: states pending; [1]: slot of the newest.
     cursor: Array
 
 
 @inlined
 def _best_of_next(state: Hybrid, seen: Transition) -> None:
-    """following[h] = max_a Q^h(S', a), for a single active feature."""
+    """following[h] = max_a Q^h(S', a), as far as it counts, for a single active feature."""
     value, i = seen.values[seen.next_row, 0], seen.indices[seen.next_row, 0]
     best, row = state.following, state.weights[i]
     for h in range(best.shape[0]):
@@ -63,6 +64,7 @@ def _best_of_next(state: Hybrid, seen: Transition) -> None:
         for h in range(best.shape[0]):
             other = value * row[h]
             best[h] = other if other.real > best[h].real else best[h]
+    scale(best, seen.continuation)
 
 
 @inlined
@@ -79,13 +81,15 @@ def _back_up_row(
     """`_back_up` of a single active feature under a constant weighting, in one pass."""
     n, final = state.window_rewards.shape[0], state.rewards.shape[1] - 1
     # From the last reward back to the first, which is the state's own.
-    gain, product, at = state.error[0] * 0, 1.0, state.cursor[1]
-    for _ in range(length):
-        gain = (
-            state.rewards[0, final] * state.window_rewards[at] + state.bootstraps[1, final] * gain
-        )
-        product *= state.window_ratios[at]
+    at, alive = state.cursor[1], 1.0
+    weight, discount = state.rewards[0, final], state.bootstraps[1, final]
+    gain, product = weight * state.window_rewards[at], state.window_ratios[at]
+    for _ in range(1, length):
         at = at - 1 if at > 0 else n - 1
+        continuation = state.window_continuations[at]
+        gain = weight * state.window_rewards[at] + discount * (continuation * gain)
+        product *= state.window_ratios[at]
+        alive *= continuation
     i = state.window_actions[slot] * state.n_features + state.window_indices[slot, 0]
     value = state.window_values[slot, 0]
     factor = step_size * product * value
@@ -95,25 +99,34 @@ def _back_up_row(
         for j in range(row.shape[0]):
             row[j] += factor * (gain - value * row[j])
     else:
-        share, before = state.bootstraps[length, final], state.following[first - 1 : last - 1]
+        before = state.following[first - 1 : last - 1]
+        share = alive * state.bootstraps[length, final]
         for j in range(row.shape[0]):
             row[j] += factor * (gain + share * before[j] - value * row[j])
 
 
 @inlined
-def _sum_rewards(state: Hybrid, slot: int, length: int, first: int, last: int) -> float:
-    """error[j] = the weighted sum of `length` rewards; returns the product of their ratios."""
+def _sum_rewards(
+    state: Hybrid, slot: int, length: int, first: int, last: int
+) -> tuple[float, float]:
+    """error[j] = the weighted sum of `length` rewards.
+
+    Returns the product of their ratios, and how much of what follows them counts, but for what
+    the newest transition says of that: `following` is scaled by it.
+    """
     n, error = state.window_rewards.shape[0], state.error[first:last]
-    product = 1.0
+    product = alive = 1.0
     for j in range(error.shape[0]):
         error[j] = 0
     for k in range(length):
-        reward, weighed = state.window_rewards[slot], state.rewards[k, first:last]
+        reward, weighed = alive * state.window_rewards[slot], state.rewards[k, first:last]
         product *= state.window_ratios[slot]
+        if k + 1 < length:
+            alive *= state.window_continuations[slot]
         for j in range(error.shape[0]):
             error[j] += weighed[j] * reward
         slot = slot + 1 if slot + 1 < n else 0
-    return product
+    return product, alive
 
 
 @inlined
@@ -163,18 +176,18 @@ def _back_up(
     if is_row and state.is_constant and (in_order or ends):
         _back_up_row(state, slot, length, first, last, ends, step_size)
         return state.weights[0, 0] * 0
-    factor = step_size * _sum_rewards(state, slot, length, first, last)
+    product, alive = _sum_rewards(state, slot, length, first, last)
     if not ends:
         error, following = state.error[first:last], state.following
         factors, sources = state.bootstraps[length, first:last], state.sources[length, first:last]
         if in_order:
             before = following[first - 1 : last - 1]
             for j in range(error.shape[0]):
-                error[j] += factors[j] * before[j]
+                error[j] += factors[j] * (alive * before[j])
         else:
             for j in range(error.shape[0]):
-                error[j] += factors[j] * following[sources[j]]
-    return _move_columns(state, slot, factor, first, last, watch)
+                error[j] += factors[j] * (alive * following[sources[j]])
+    return _move_columns(state, slot, step_size * product, first, last, watch)
 
 
 @compiled
@@ -220,6 +233,7 @@ def hybrid_update(state: Hybrid, seen: Transition, rates: Array) -> float:
     state.window_actions[newest] = min(seen.action, state.n_actions - 1)
     state.window_rewards[newest] = seen.reward
     state.window_ratios[newest] = seen.ratio
+    state.window_continuations[newest] = seen.continuation
     if not ends:
         if seen.indices.shape[1] == 1 and seen.next_policy.shape[0] == 0:
             _best_of_next(state, seen)

@@ -28,6 +28,7 @@ class MonteCarlo(NamedTuple):
     window_values: Array
     window_rewards: Array
     window_ratios: Array
+    window_continuations: Array
     #: [0]: states pending; [1]: slot of the newest.
     cursor: Array
 
@@ -42,6 +43,7 @@ def _update_completed(state: MonteCarlo, step_size: float) -> float:
     probe = weights[0, 0] * 0
     product = 1.0
     for h in range(1, state.cursor[0] + 1):
+        total *= state.window_continuations[slot]
         total = state.rewards[h] * state.window_rewards[slot] + state.bootstraps[h] * total
         product *= state.window_ratios[slot]
         error = total - read_column(weights, 0, indices, values, slot, h)
@@ -65,11 +67,13 @@ def _update_cut_short(state: MonteCarlo, step_size: float, watch: bool) -> float
     product = 1.0
     # Row m: the returns of the state m steps before the end, from those of the state after it.
     for m in range(1, pending + 1):
-        reward = state.window_rewards[slot]
+        reward, alive = state.window_rewards[slot], state.window_continuations[slot]
         if state.is_constant:
-            returns[m, 0] = state.rewards[1] * reward + state.bootstraps[1] * returns[m - 1, 0]
+            later = alive * returns[m - 1, 0]
+            returns[m, 0] = state.rewards[1] * reward + state.bootstraps[1] * later
         for h in range(1, returns.shape[1]):
-            returns[m, h] = state.rewards[h] * reward + state.bootstraps[h] * returns[m - 1, h - 1]
+            later = alive * returns[m - 1, h - 1]
+            returns[m, h] = state.rewards[h] * reward + state.bootstraps[h] * later
         product *= state.window_ratios[slot]
         state.products[m] = product
         slot = slot - 1 if slot else size - 1
@@ -103,6 +107,7 @@ def monte_carlo_update(state: MonteCarlo, seen: Transition, rates: Array) -> flo
     keep_active(state.window_indices, state.window_values, newest, seen)
     state.window_rewards[newest] = seen.reward
     state.window_ratios[newest] = seen.ratio
+    state.window_continuations[newest] = seen.continuation
     probe = _update_completed(state, step_size)
     if seen.terminated:
         probe += _update_cut_short(state, step_size, seen.watch)

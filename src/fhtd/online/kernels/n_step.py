@@ -31,16 +31,17 @@ class NStep(NamedTuple):
     window_values: Array
     window_rewards: Array
     window_ratios: Array
+    window_continuations: Array
     #: [0]: states pending; [1]: slot of the newest.
     cursor: Array
 
 
 @compiled
-def _sum_rewards(state: NStep, oldest: int, available: int) -> tuple[float, float]:
+def _sum_rewards(state: NStep, oldest: int, available: int) -> tuple[float, float, float]:
     """error[j] = sum of the available rewards of each column's target.
 
     Returns the products of their importance ratios: of those that the earliest horizon sums, and
-    of all. Only the earliest can sum fewer than n.
+    of all. Only the earliest can sum fewer than n. And how much of what follows them counts.
     """
     n, columns = state.rewards.shape
     error, rewards = state.error, state.rewards
@@ -49,10 +50,11 @@ def _sum_rewards(state: NStep, oldest: int, available: int) -> tuple[float, floa
     for j in range(columns):
         error[j] = 0
     total = error[0]
-    early = product = 1.0
+    early = product = alive = 1.0
     slot = oldest
     for k in range(available):
-        reward = state.window_rewards[slot]
+        reward = alive * state.window_rewards[slot]
+        alive *= state.window_continuations[slot]
         total += rewards[k, last] * reward
         product *= state.window_ratios[slot]
         if k < state.lengths[1]:
@@ -65,7 +67,7 @@ def _sum_rewards(state: NStep, oldest: int, available: int) -> tuple[float, floa
     shared = error[alone:]
     for j in range(shared.shape[0]):
         shared[j] = total
-    return early, product
+    return early, product, alive
 
 
 @compiled
@@ -80,18 +82,18 @@ def _back_up_oldest(
     if oldest < 0:
         oldest += n
     indices, values = state.window_indices, state.window_values
-    early, product = _sum_rewards(state, oldest, available)
+    early, product, alive = _sum_rewards(state, oldest, available)
     read_rows(state.weights, 0, indices, values, oldest, value)
     if terminated:
         for j in range(1, columns):
             error[j] -= value[j]
     elif shift == 0:
         for j in range(1, columns):
-            error[j] += state.bootstraps[available, j] * following[j] - value[j]
+            error[j] += state.bootstraps[available, j] * (alive * following[j]) - value[j]
     elif available == n:
         # Written out: an index that might be negative keeps a loop from being vectorised.
         for j in range(1, columns):
-            error[j] += state.bootstraps[n, j] * following[j - 1] - value[j]
+            error[j] += state.bootstraps[n, j] * (alive * following[j - 1]) - value[j]
     else:
         # A time limit: the shorter horizon that a target would need is not learned, but the
         # earliest horizon may have all its rewards and needs none.
@@ -126,6 +128,7 @@ def n_step_update(state: NStep, seen: Transition, rates: Array) -> float:
     keep_active(state.window_indices, state.window_values, newest, seen)
     state.window_rewards[newest] = seen.reward
     state.window_ratios[newest] = seen.ratio
+    state.window_continuations[newest] = seen.continuation
     if not seen.terminated:
         read_rows(state.weights, 0, seen.indices, seen.values, seen.next_row, state.following)
     probe = state.weights[0, 0] * 0

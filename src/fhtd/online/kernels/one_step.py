@@ -15,7 +15,7 @@ from fhtd.online.kernels.compiled import (
     read_rows,
 )
 from fhtd.online.kernels.dispatch import kernel
-from fhtd.online.kernels.transition import Transition
+from fhtd.online.kernels.transition import Transition, scale
 
 
 class OneStep(NamedTuple):
@@ -53,7 +53,8 @@ def _update_one_row(state: OneStep, seen: Transition, step_size: float) -> None:
     """
     weights, c, d, reward = state.weights, state.rewards, state.bootstraps, seen.reward
     i, following = seen.indices[seen.row, 0], seen.indices[seen.next_row, 0]
-    value, next_value = seen.values[seen.row, 0], seen.values[seen.next_row, 0]
+    value = seen.values[seen.row, 0]
+    next_value = seen.values[seen.next_row, 0] * seen.continuation
     factor = step_size * seen.ratio * value
     if state.is_constant:
         gain, discount = c[1] * reward, d[1] * next_value
@@ -80,6 +81,7 @@ def one_step_update(state: OneStep, seen: Transition, rates: Array) -> float:
         return weights[0, 0] * 0
     if not seen.terminated:
         read_rows(weights, 0, seen.indices, seen.values, seen.next_row, state.following)
+        scale(state.following, seen.continuation)
     read_rows(weights, 0, seen.indices, seen.values, seen.row, error)
     one_step_errors(
         error,
@@ -112,7 +114,7 @@ def next_action_values(
     out: Array,
     scratch: Array,
 ) -> None:
-    """out[h] = max_a Q^h(S', a), or the expectation where a next policy is given."""
+    """out[h] = max_a Q^h(S', a), or the expectation under a next policy, as far as it counts."""
     indices, values, row = seen.indices, seen.values, seen.next_row
     policy = seen.next_policy
     read_rows(weights, 0, indices, values, row, out)
@@ -129,6 +131,7 @@ def next_action_values(
                 # Complex values have no order; the learner refuses to maximise them.
                 if scratch[h].real > out[h].real:
                     out[h] = scratch[h]
+    scale(out, seen.continuation)
 
 
 @kernel(OneStepControl)

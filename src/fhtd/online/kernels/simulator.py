@@ -29,6 +29,8 @@ class World(NamedTuple):
     next_states: Array
     rewards: Array
     terminal: Array
+    #: How much of what follows each outcome counts.
+    continuations: Array
     start: Array
     #: Steps after which an episode is cut, or 0.
     time_limit: int
@@ -269,6 +271,7 @@ def _run(state: Any, world: World, plan: Plan, record: Record, random: Array, ru
             terminated,
             truncated,
             world.ratios[s, action],
+            world.continuations[s, action, k],
             plan.watch,
         )
         finite = step(state, seen, plan.rates[min(t, plan.rates.shape[0] - 1)]) == 0

@@ -16,7 +16,7 @@ from fhtd.online.kernels.compiled import (
 )
 from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.one_step import next_action_values
-from fhtd.online.kernels.transition import Transition, forget_window, keep_active
+from fhtd.online.kernels.transition import Transition, forget_window, keep_active, scale
 
 
 class Traces(NamedTuple):
@@ -25,16 +25,15 @@ class Traces(NamedTuple):
     weights: Array
     rewards: Array
     bootstraps: Array
-    lambda_: float
-    #: lambda d_h.
-    decays: Array
-    #: The decay is the same for every horizon.
+    #: c and d are the same for every horizon.
     is_constant: bool
     following: Array
     error: Array
     window_indices: Array
     window_values: Array
     window_ratios: Array
+    #: lambda of the state after each, times how much of it counts.
+    window_links: Array
     #: [0]: states in the window; [1]: slot of the newest.
     cursor: Array
 
@@ -45,8 +44,6 @@ class ControlTraces(NamedTuple):
     weights: Array
     rewards: Array
     bootstraps: Array
-    lambda_: float
-    decays: Array
     following: Array
     error: Array
     spare: Array
@@ -54,6 +51,7 @@ class ControlTraces(NamedTuple):
     window_values: Array
     window_actions: Array
     window_greedy: Array
+    window_links: Array
     cursor: Array
     n_actions: int
     n_features: int
@@ -86,39 +84,42 @@ def _forget_traces(state: Any) -> None:
 @inlined
 def traces_update(state: Traces, seen: Transition, rates: Array) -> float:
     """w^(h+i) += alpha delta^h rho_t [prod_{j=1..i} lambda d_{h+j} rho_{t-j}] phi_{t-i}."""
-    weights, error, decays = state.weights, state.error, state.decays
+    weights, error, d = state.weights, state.error, state.bootstraps
     step_size = rates[0]
     window_indices, window_values = state.window_indices, state.window_values
     size = state.window_ratios.shape[0]
     slot = _advance(state.cursor, size)
     keep_active(state.window_indices, state.window_values, slot, seen)
     state.window_ratios[slot] = seen.ratio
+    state.window_links[slot] = rates[1] * seen.continuation
     if not seen.terminated:
         read_rows(weights, 0, seen.indices, seen.values, seen.next_row, state.following)
+        scale(state.following, seen.continuation)
     read_rows(weights, 0, seen.indices, seen.values, seen.row, error)
     one_step_errors(
         error, seen.reward, state.following, seen.terminated, state.rewards, state.bootstraps, 1
     )
     # The decay may be complex, and the factor then is.
-    factor = step_size * seen.ratio * (decays[0] * 0 + 1)
+    factor = step_size * seen.ratio * (d[0] * 0 + 1)
     probe = add_rows(weights, 0, seen.indices, seen.values, seen.row, factor, error, 1, seen.watch)
     for i in range(1, state.cursor[0]):
         slot -= 1
         if slot < 0:
             slot = size - 1
         factor *= state.window_ratios[slot]
-        if factor == 0 or state.lambda_ == 0:
+        link = state.window_links[slot]
+        if factor == 0 or link == 0:
             break
         if state.is_constant and not seen.watch:
             # One decay for all horizons goes into the factor, and the errors stay where they are.
-            factor *= decays[1]
+            factor *= link * d[1]
             for k in range(window_indices.shape[1]):
                 gain = factor * window_values[slot, k]
                 _add_shifted(weights, window_indices[slot, k], gain, error, i)
             continue
         # From the last horizon down, each reads only what is not yet written.
         for h in range(error.shape[0] - 1, i, -1):
-            error[h] = decays[h] * error[h - 1]
+            error[h] = link * d[h] * error[h - 1]
         probe += add_rows(
             weights, 0, window_indices, window_values, slot, factor, error, i + 1, seen.watch
         )
@@ -148,13 +149,14 @@ def _mark_greedy(state: ControlTraces, seen: Transition, slot: int) -> None:
 @inlined
 def control_traces_update(state: ControlTraces, seen: Transition, rates: Array) -> float:
     """As FHTD(lambda), with the trace cut where the action was not greedy for its horizon."""
-    weights, decays = state.weights, state.decays
+    weights, d = state.weights, state.bootstraps
     error, spare, step_size = state.error, state.spare, rates[0]
     horizons = error.shape[0]
     size = state.window_actions.shape[0]
     slot = _advance(state.cursor, size)
     keep_active(state.window_indices, state.window_values, slot, seen)
     state.window_actions[slot] = seen.action
+    state.window_links[slot] = rates[1] * seen.continuation
     _mark_greedy(state, seen, slot)
     if not seen.terminated:
         next_action_values(weights, state.n_actions, state.n_features, seen, state.following, spare)
@@ -171,9 +173,9 @@ def control_traces_update(state: ControlTraces, seen: Transition, rates: Array) 
         slot -= 1
         if slot < 0:
             slot = size - 1
-        alive = False
+        alive, link = False, state.window_links[slot]
         for h in range(horizons - 1, i, -1):
-            error[h] = decays[h] * state.window_greedy[after, h - 1] * error[h - 1]
+            error[h] = link * d[h] * state.window_greedy[after, h - 1] * error[h - 1]
             alive |= error[h] != 0
         if not alive:
             break

@@ -21,8 +21,18 @@ class Transition(NamedTuple):
     truncated: bool
     #: pi(A|S) / mu(A|S), 1 on-policy.
     ratio: float
+    #: How much of what follows S' counts, beside d_h: 1 as a rule, 0 as after a termination.
+    continuation: float
     #: Report weights that stop being finite.
     watch: bool
+
+
+@inlined
+def scale(values: Array, factor: float) -> None:
+    """Every entry times the factor, which mostly is 1."""
+    if factor != 1:
+        for h in range(values.shape[0]):
+            values[h] *= factor
 
 
 @compiled
