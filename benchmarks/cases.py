@@ -1,4 +1,4 @@
-"""The four algorithms, each on a problem of the paper, and everyone who runs them."""
+"""The five algorithms, each on a problem of the paper, and everyone who runs them."""
 
 import random
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from timing import Contender
 from world import World, Xoshiro
 
 from fhtd import Weighting, problems, simulate
-from fhtd.online import FHQ, FHTD, FHTDLambda, NStepFHTD
+from fhtd.online import FHQ, FHTD, FHTDLambda, NStepFHQ, NStepFHTD
 from fhtd.online.learner import Learner
 from fhtd.problems import Problem
 
@@ -87,7 +87,7 @@ def run_fhtd(learner: Learner, problem: Problem, steps: int, seed: int = 0, **op
 
 
 def cases() -> list[Case]:
-    """One-step, n-step, lambda and control."""
+    """One-step, n-step, lambda, control and the hybrid."""
     walk, grid = problems.random_walk(), problems.checkered_grid()
     maze = problems.slippery_maze()
     return [
@@ -128,5 +128,21 @@ def cases() -> list[Case]:
             {PYTHON: plain.control, NUMPY: vectorised.control, C: native.control},
             (16, 0.1, 1.0, 0.25),
             FHQ(maze.features, 4, Weighting.exponential(16), step_size=0.25, epsilon=0.1),
+        ),
+        Case(
+            "Hybrid FHQ, slippery maze, H = 64, n = 8, 8 one-step horizons",
+            maze,
+            {C: native.hybrid},
+            (64, 8, 8, 0.1, 1.0, 0.25),
+            NStepFHQ(
+                maze.features,
+                4,
+                Weighting.exponential(64),
+                8,
+                one_step_horizons=8,
+                step_size=0.25,
+                epsilon=0.1,
+            ),
+            at_most={C: 1.5},
         ),
     ]

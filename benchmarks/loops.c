@@ -190,3 +190,50 @@ void control(const World *world, double *weights, int64_t horizons, double epsil
         s = seen.terminal ? draw(world->start, random) : seen.next;
     }
 }
+
+/* The first `near` horizons one-step, from there every n-th; n divides what is left. weights:
+   [state][action][columns + 1]; the windows: [n]; best: [columns + 1]. */
+void hybrid(const World *world, double *weights, int64_t horizons, int64_t n, int64_t near,
+            double epsilon, double discount, double step_size, int64_t steps, uint64_t random[4],
+            int64_t *window_rows, double *window_rewards, double *restrict best) {
+    const int64_t columns = near + (horizons - near) / n, width = columns + 1;
+    const int64_t n_actions = world->n_actions;
+    double discount_n = 1;
+    for (int64_t k = 0; k < n; k++) discount_n *= discount;
+    int64_t newest = n - 1, pending = 0;
+    int64_t s = draw(world->start, random);
+    for (int64_t t = 0; t < steps; t++) {
+        double *rows = weights + s * n_actions * width;
+        const int64_t action = uniform(random) < epsilon
+                                   ? (int64_t)(uniform(random) * n_actions)
+                                   : greedy(rows, columns, n_actions, random);
+        const Outcome seen = act(world, s, action, random);
+        if (!seen.terminal) {
+            const double *following = weights + seen.next * n_actions * width;
+            memcpy(best, following, sizeof(double) * width);
+            for (int64_t a = 1; a < n_actions; a++) {
+                following += width;
+                for (int64_t h = 0; h < columns; h++)
+                    best[h] = following[h] > best[h] ? following[h] : best[h];
+            }
+        }
+        newest = newest + 1 == n ? 0 : newest + 1;
+        window_rows[newest] = (s * n_actions + action) * width;
+        window_rewards[newest] = seen.reward;
+        pending++;
+        back_up(rows + action * width, seen.terminal ? NULL : best, near, seen.reward, discount,
+                step_size);
+        while (pending == n || (seen.terminal && pending > 0)) {
+            double sum = 0;
+            int64_t slot = newest;
+            for (int64_t k = 0; k < pending; k++) {
+                sum = window_rewards[slot] + discount * sum;
+                if (k + 1 < pending) slot = slot == 0 ? n - 1 : slot - 1;
+            }
+            back_up(weights + window_rows[slot] + near, seen.terminal ? NULL : best + near,
+                    columns - near, sum, discount_n, step_size);
+            pending--;
+        }
+        s = seen.terminal ? draw(world->start, random) : seen.next;
+    }
+}

@@ -102,3 +102,22 @@ def control(
     settings = horizon, epsilon, discount, step_size, steps
     _call("control", world, weights, *settings, seed_words(seed), np.zeros(horizon + 1))
     return weights[..., 1:].swapaxes(0, 1)
+
+
+def hybrid(
+    world: World,
+    horizon: int,
+    n: int,
+    one_step_horizons: int,
+    epsilon: float,
+    discount: float,
+    step_size: float,
+    steps: int,
+    seed: int,
+) -> np.ndarray:
+    columns = one_step_horizons + (horizon - one_step_horizons) // n
+    weights = np.zeros((world.n_states, world.n_actions, columns + 1))
+    room = np.zeros(n, np.int64), np.zeros(n), np.zeros(columns + 1)
+    settings = horizon, n, one_step_horizons, epsilon, discount, step_size, steps
+    _call("hybrid", world, weights, *settings, seed_words(seed), *room)
+    return weights[..., 1:].swapaxes(0, 1)

@@ -12,6 +12,7 @@ from fhtd import (
     FHQLambda,
     FHTDLambda,
     FixedHorizonMC,
+    NStepFHQ,
     NStepFHTD,
     NStepTD,
     QLearning,
@@ -25,6 +26,7 @@ WEIGHTING = Weighting.exponential(HORIZON, 0.9)
 PREDICTION = {
     "FHTD": lambda f, w=WEIGHTING, **o: FHTD(f, w, **o),
     "NStepFHTD": lambda f, w=WEIGHTING, **o: NStepFHTD(f, w, 4, **o),
+    "hybrid FHTD": lambda f, w=WEIGHTING, **o: NStepFHTD(f, w, 4, one_step_horizons=1, **o),
     "FHTDLambda": lambda f, w=WEIGHTING, **o: FHTDLambda(f, w, 0.7, **o),
     "FixedHorizonMC": lambda f, w=WEIGHTING, **o: FixedHorizonMC(f, w, **o),
 }
@@ -37,6 +39,8 @@ BASELINES = {
 }
 CONTROL = {
     "FHQ": lambda f, w=WEIGHTING, **o: FHQ(f, 2, w, **o),
+    "NStepFHQ": lambda f, w=WEIGHTING, **o: NStepFHQ(f, 2, w, 4, **o),
+    "hybrid": lambda f, w=WEIGHTING, **o: NStepFHQ(f, 2, w, 4, one_step_horizons=1, **o),
     "FHQLambda": lambda f, w=WEIGHTING, **o: FHQLambda(f, 2, w, 0.7, **o),
 }
 CONTROL_BASELINES = {"QLearning": lambda f, **o: QLearning(f, 2, 0.9, **o)}

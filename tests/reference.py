@@ -242,6 +242,43 @@ def fhq(stream, w, c, d, alpha):
     return history
 
 
+def hybrid_fhq(stream, w, c, d, alpha, n, k):
+    """The hybrid of the appendix on off-policyness: h <= k sums one reward, h > k min(n, h - k).
+
+    G^h = sum of the first m rewards + (prod d) max_a Q^(h-m)(S_{tau+m}, a), as soon as they are
+    there. A termination hands a waiting state the rewards it has. So does a time limit, where the
+    horizon that is left over is learned; else the state is dropped. k = 0 is n-step FHQ.
+    """
+    return _hybrid(stream, w, c, d, alpha, n, k, next_action_value, is_control=True)
+
+
+def hybrid_fhtd(stream, w, c, d, alpha, n, k):
+    """The same for state values; the ratios of the rewards that are summed multiply the error."""
+    return _hybrid(stream, w, c, d, alpha, n, k, next_value, is_control=False)
+
+
+def _hybrid(stream, w, c, d, alpha, n, k, value_of_next, is_control):
+    w, history = copy(w), []
+    for t, step in enumerate(stream):
+        bootstrap = {h: value_of_next(w[h], step) for h in w}
+        for tau in range(episode_start(stream, t), t + 1):
+            available = t + 1 - tau
+            phi = stream[tau].features
+            if is_control:
+                phi = state_action(phi, stream[tau].action, len(w[0]))
+            for h in horizons(w):
+                m = 1 if h <= k else min(n, h - k)
+                cut = available < m and (step.terminated or step.truncated)
+                if available == m or (cut and (step.terminated or h - available in w)):
+                    target, scale, rho = weighted_rewards(stream, tau, h, available, c, d)
+                    if not step.terminated:
+                        target += scale * bootstrap[h - available]
+                    rho = 1 if is_control else rho
+                    add(w[h], alpha(t) * rho * (target - dot(w[h], phi)), phi)
+        history.append(copy(w))
+    return history
+
+
 def fhq_lambda(stream, w, c, d, alpha, lam):
     """Algorithm "fhqlambda": the trace is cut where the action taken was not a greedy one.
 

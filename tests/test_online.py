@@ -50,7 +50,7 @@ def test_shapes_and_horizons(name):
 def test_rewards_are_differences_of_horizons(name):
     learner = FIXED[name](TABLE)
     feed(name, learner, rng(), 50)
-    if name == "NStepFHTD":
+    if len(learner.horizons) < HORIZON:
         with pytest.raises(ValueError, match=r"rewards needs every horizon"):
             learner.rewards(1)
         return

@@ -23,6 +23,7 @@ from fhtd import (
     FHTDLambda,
     FixedHorizonMC,
     Linear,
+    NStepFHQ,
     NStepFHTD,
     NStepTD,
     QLearning,
@@ -45,6 +46,8 @@ class Case(NamedTuple):
     discount: complex | None  # of an exponential weighting, else None
     gamma: complex  # of the baselines
     n: int
+    k: int  # one-step horizons of the hybrid
+    extra: list  # horizons that are learned though the final one does not need them
     lambda_: float
     step_size: Any
     beta: float  # second step size of TDC
@@ -106,6 +109,34 @@ def baseline(build, refer, **flags):
     return Method(build, history, lambda case: [case.horizon], baseline=True, **flags)
 
 
+def source(h, case):
+    """The horizon that a horizon of the hybrid bootstraps from."""
+    return h - 1 if h <= case.k else max(h - case.n, case.k)
+
+
+def closed_set(case):
+    """The final horizon and some others, and whatever each of them needs."""
+    found, missing = set(), {case.horizon, *case.extra}
+    while missing:
+        h = missing.pop()
+        found.add(h)
+        if source(h, case) not in found | {0}:
+            missing.add(source(h, case))
+    return sorted(found)
+
+
+def hybrid_horizons(case):
+    return closed_set(case._replace(extra=range(1, min(case.k, case.horizon) + 1)))
+
+
+def refer_hybrid_fhtd(stream, w, case):
+    """Without one-step or further horizons it is n-step FHTD, whose first horizon waits longer."""
+    plain = range(case.horizon, 0, -case.n)
+    if case.k == 0 and reference.horizons(w) == sorted(plain):
+        return reference.n_step_fhtd(stream, w, case.c, case.d, case.alpha, case.n)
+    return reference.hybrid_fhtd(stream, w, case.c, case.d, case.alpha, case.n, case.k)
+
+
 METHODS = {
     "FHTD": Method(
         lambda f, k, o: FHTD(f, k.weighting, **o),
@@ -129,6 +160,41 @@ METHODS = {
         lambda s, w, k: reference.fhq(s, w, k.c, k.d, k.alpha),
         control=True,
         policies=True,
+    ),
+    "NStepFHQ": Method(
+        lambda f, k, o: NStepFHQ(f, k.n_actions, k.weighting, k.n, **o),
+        lambda s, w, k: reference.hybrid_fhq(s, w, k.c, k.d, k.alpha, k.n, 0),
+        lambda case: hybrid_horizons(case._replace(k=0)),
+        control=True,
+        policies=True,
+    ),
+    "hybrid FHQ": Method(
+        lambda f, k, o: NStepFHQ(f, k.n_actions, k.weighting, k.n, one_step_horizons=k.k, **o),
+        lambda s, w, k: reference.hybrid_fhq(s, w, k.c, k.d, k.alpha, k.n, k.k),
+        hybrid_horizons,
+        control=True,
+        policies=True,
+    ),
+    "hybrid FHQ of a closed set": Method(
+        lambda f, k, o: NStepFHQ(
+            f, k.n_actions, k.weighting, k.n, one_step_horizons=k.k, horizons=closed_set(k), **o
+        ),
+        lambda s, w, k: reference.hybrid_fhq(s, w, k.c, k.d, k.alpha, k.n, k.k),
+        closed_set,
+        control=True,
+        policies=True,
+    ),
+    "hybrid FHTD": Method(
+        lambda f, k, o: NStepFHTD(f, k.weighting, k.n, one_step_horizons=k.k, **o),
+        refer_hybrid_fhtd,
+        hybrid_horizons,
+    ),
+    "FHTD of a closed set": Method(
+        lambda f, k, o: NStepFHTD(
+            f, k.weighting, k.n, one_step_horizons=k.k, horizons=closed_set(k), **o
+        ),
+        refer_hybrid_fhtd,
+        closed_set,
     ),
     "FHQLambda": Method(
         lambda f, k, o: FHQLambda(f, k.n_actions, k.weighting, k.lambda_, **o),
@@ -325,6 +391,8 @@ def cases(draw, method, complex_values=False, n_actions=None, kinds=("table", "m
         discount=discount,
         gamma=draw(hundredths(0, 1) | st.just(1.0)) * phase,
         n=draw(st.integers(1, horizon) | st.sampled_from(uneven or [horizon])),
+        k=draw(st.integers(0, horizon + 1)),
+        extra=draw(st.lists(st.integers(1, horizon), max_size=3)),
         lambda_=draw(st.sampled_from([0.0, 1.0]) | hundredths(0, 1)),
         step_size=draw(st.sampled_from([alpha, lambda t: alpha / (1 + t)])),
         beta=draw(hundredths(0.01, 0.6)),
@@ -371,7 +439,7 @@ def test_complex_learner_is_the_reference(name, data):
     assert_same(learned(name, case), referred(name, case))
 
 
-@pytest.mark.parametrize("name", ["FHQ", "QLearning"])
+@pytest.mark.parametrize("name", ["FHQ", "hybrid FHQ", "QLearning"])
 @quick
 @given(data=st.data())
 def test_complex_control_under_a_policy_is_the_reference(name, data):
@@ -402,6 +470,8 @@ def exact_cases(draw):
         discount=None,
         gamma=1.0,
         n=1,
+        k=0,
+        extra=[],
         lambda_=1.0,
         step_size=0.5,
         beta=0.5,
@@ -475,6 +545,11 @@ SPECIAL_CASES = [
     ("NStepFHTD", {"n": 0}, "FixedHorizonMC"),
     ("FHTDLambda", {"lambda_": 0.0}, "FHTD"),
     ("FHQLambda", {"lambda_": 0.0}, "FHQ"),
+    ("NStepFHQ", {"n": 1}, "FHQ"),
+    ("hybrid FHQ", {"k": 7}, "FHQ"),
+    ("hybrid FHQ", {"k": 0}, "NStepFHQ"),
+    ("hybrid FHTD", {"k": 7}, "FHTD"),
+    ("hybrid FHQ", {"k": 1}, "hybrid FHTD"),  # with a single action
     ("NStepTD", {"n": 1}, "TD"),
     ("TDLambda", {"lambda_": 0.0}, "TD"),
     ("ETD", {"lambda_": 1.0}, "TDLambda"),
@@ -504,6 +579,16 @@ def test_special_case(name, setting, other, data):
         [weights[:, left] for weights in learned(name, case)],
         [weights[:, right] for weights in learned(other, case)],
     )
+
+
+@quick
+@given(data=st.data())
+def test_n_step_control_of_a_single_action_is_prediction(data):
+    """Where n divides H; else the earliest horizon of n-step FHTD waits longer than it need."""
+    case = data.draw(cases(METHODS["NStepFHQ"]._replace(policies=False), n_actions=1))
+    divisors = [n for n in range(1, case.horizon + 1) if case.horizon % n == 0]
+    case = case._replace(n=data.draw(st.sampled_from(divisors)))
+    assert_same(learned("NStepFHQ", case), learned("NStepFHTD", case))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -572,7 +657,7 @@ def test_two_steps_of_three_horizons_by_hand(terminated, last):
         Transition(rows[2], 4.0, rows[0], terminated, not terminated),
     ]
     ones, moves = [None, 1.0, 1.0, 1.0], [(0, 1), (1, 2), (2, 0)]
-    case = Case("table", rows, ones, ones, 1.0, 1.0, 2, 0.0, 0.5, 0.5, 1, 0.0, moves, stream)
+    case = Case("table", rows, ones, ones, 1.0, 1.0, 2, 0, [], 0.0, 0.5, 0.5, 1, 0.0, moves, stream)
     second = [[0.5, 1.5], [0.0, 0.0], [0.0, 0.0]]
     by_hand = [np.zeros((3, 2)), np.array(second), np.array(last)]
     assert_same(learned("NStepFHTD", case), by_hand)
@@ -587,7 +672,7 @@ def test_tied_action_keeps_the_trace_by_hand():
         Transition(rows[1], 1.0, rows[0], action=1),
     ]
     ones, moves = [None, 1.0, 1.0], [(0, 1), (1, 0)]
-    case = Case("table", rows, ones, ones, 1.0, 1.0, 1, 1.0, 0.5, 0.5, 2, 0.0, moves, stream)
+    case = Case("table", rows, ones, ones, 1.0, 1.0, 1, 0, [], 1.0, 0.5, 0.5, 2, 0.0, moves, stream)
     by_hand = [np.zeros((4, 2)), np.array([[0.0, 0.5], [0.0, 0.0], [0.0, 0.0], [0.5, 0.5]])]
     assert_same(learned("FHQLambda", case), by_hand)
     assert_same(referred("FHQLambda", case), by_hand)
@@ -613,8 +698,8 @@ def fixed_case(n_actions=1):
     c, d = [None, 1.0, 0.5, -0.75, 0.25, 1.25], [None, 0.5, 0.9, 1.0, 0.8, 1.1]
     initial = {h: [rng.uniform(-1, 1) for _ in range(3 * n_actions)] for h in range(1, 6)}
     return Case(
-        "matrix", rows, c, d, None, 0.9, 2, 0.7, lambda t: 0.3 / (1 + 0.1 * t), 0.2, n_actions,
-        initial, states, stream,
+        "matrix", rows, c, d, None, 0.9, 3, 1, [3], 0.7, lambda t: 0.3 / (1 + 0.1 * t), 0.2,
+        n_actions, initial, states, stream,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
+from fhtd.horizons import closed_horizons
 from fhtd.weighting import Weighting
 
 _LARGEST_TABLE = 2**26
@@ -71,7 +72,7 @@ class Backup:
             ValueError: The horizons are not closed under the backup, or a coefficient is too large.
         """
         n = checks.integer("n_step", n, 1, weighting.horizon)
-        chosen = closed_horizons(weighting.horizon, n, horizons)
+        chosen = closed_horizons(weighting.horizon, n, horizons, n_name="n_step")
         _check_size(n, len(chosen))
         h: npt.NDArray[np.int64] = np.array(chosen)
         rewards = np.zeros((n, n, len(h)), weighting.dtype)
@@ -177,30 +178,6 @@ class Backup:
         ahead = module.take_along_axis(padded, sources, axis=1) * bootstraps
         summed = (batch.rewards[:, :, None] * rewards).sum(axis=1)
         return summed + continues * ahead, known
-
-
-def closed_horizons(final: int, n: int, horizons: Sequence[int] | None = None) -> list[int]:
-    """The horizons that are learned, checked to be closed under an n-step backup.
-
-    Args:
-        final: the final horizon H.
-        n: rewards summed before bootstrapping.
-        horizons: those wanted; default: H, H - n, ..., which the final one needs.
-    """
-    n = checks.integer("n_step", n, 1, final)
-    if horizons is None:
-        return list(range(final, 0, -n))[::-1]
-    chosen = [checks.integer("horizons", h, 1, final) for h in horizons]
-    if chosen != sorted(set(chosen)) or not chosen or chosen[-1] != final:
-        raise ValueError(f"horizons must ascend to the final horizon {final}, got {chosen}")
-    learned = set(chosen)
-    for longer in chosen:
-        if longer > n and longer - n not in learned:
-            raise ValueError(
-                f"horizons must be closed under the backup: {longer} bootstraps from "
-                f"{longer - n} (n_step is {n}), which is not among them"
-            )
-    return chosen
 
 
 def _check_size(n: int, size: int) -> None:

@@ -13,6 +13,7 @@ NAMES = (
     "slippery-maze",
     "random-walk",
     "off-policyness",
+    "hybrid",
     "checkered-grid",
     "complexity",
     "weightings",

@@ -2,6 +2,7 @@
 
 from fhtd.online.baselines import ETD, TD, TDC, NStepTD, TDLambda
 from fhtd.online.control import FHQ, FHQLambda, QLearning
+from fhtd.online.n_step_control import NStepFHQ
 from fhtd.online.prediction import FHTD, FHTDLambda, FixedHorizonMC, NStepFHTD
 from fhtd.online.questions import Questions
 from fhtd.online.schedule import Decay, Linear
@@ -18,6 +19,7 @@ __all__ = [
     "FHTDLambda",
     "FixedHorizonMC",
     "Linear",
+    "NStepFHQ",
     "NStepFHTD",
     "NStepTD",
     "QLearning",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -319,7 +319,7 @@ class FHQ(ControlLearner, WindowLearner):
     1
     """
 
-    state_type: ClassVar[Callable[..., Any]] = OneStepControl
+    state_type: Callable[..., Any] = OneStepControl
 
     def __init__(
         self,

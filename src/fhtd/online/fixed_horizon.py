@@ -150,7 +150,9 @@ class FixedHorizonLearner(Learner):
         self.weighting.check_single_rewards(table)
         rewards = single_rewards(table, self.weights)[..., : new.horizon]
         weights = rewards @ new.coefficients().T
-        given = {name: getattr(self, name) for name in arguments(type(self))}
+        given = {name: self._argument(name) for name in arguments(type(self))}
+        if given.get("horizons") is not None:
+            given["horizons"] = range(1, new.horizon + 1)
         given |= {
             "weighting": new,
             "initial": weights if new.is_complex else weights.real,

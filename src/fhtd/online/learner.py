@@ -72,7 +72,7 @@ class Learner(ABC):
     #: Number of actions for which values are kept; 1 for state values.
     n_actions: int = 1
     #: The kernel's state, a NamedTuple; it selects the kernel.
-    state_type: ClassVar[Callable[..., Any]]
+    state_type: Callable[..., Any]
     #: The step sizes that the kernel takes, by the names of their attributes.
     rates: ClassVar[tuple[str, ...]] = ("step_size",)
     #: Slots of its window that a learner leaves free between two updates.
@@ -156,6 +156,10 @@ class Learner(ABC):
     def _room(self) -> dict[str, Layout]:
         """The same of room to work in, where nothing outlives an update."""
         return {}
+
+    def _argument(self, name: str) -> Any:
+        """An argument of the constructor, as files keep it."""
+        return getattr(self, name)
 
     def _window(self, length: int, *numbers: str) -> dict[str, Layout]:
         """A memory of the last `length` active lists, and of single numbers beside them."""

@@ -1,5 +1,6 @@
 """The paper's prediction learners: one-step, n-step, lambda and Monte Carlo FHTD."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,14 +8,17 @@ import numpy.typing as npt
 
 from fhtd import checks
 from fhtd.features import Representation
-from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting, with_column_zero
+from fhtd.horizons import closed_horizons
+from fhtd.online.fixed_horizon import FixedHorizonLearner, check_weighting
 from fhtd.online.kernels.dispatch import DIVERGED, LEARNED
+from fhtd.online.kernels.hybrid import Hybrid
 from fhtd.online.kernels.monte_carlo import MonteCarlo
 from fhtd.online.kernels.n_step import NStep
 from fhtd.online.kernels.one_step import OneStep
 from fhtd.online.kernels.traces import Traces
 from fhtd.online.kernels.transition import Transition
 from fhtd.online.learner import Layout, Learner
+from fhtd.online.multi_step import MultiStepLearner
 from fhtd.online.schedule import Rate, check_rate, rate_at
 from fhtd.online.window import WindowLearner
 from fhtd.weighting import Weighting
@@ -93,7 +97,7 @@ class FHTD(PredictionLearner, WindowLearner):
         return self._columns("following", "error")
 
 
-class NStepFHTD(PredictionLearner, WindowLearner):
+class NStepFHTD(PredictionLearner, MultiStepLearner):
     """n-step FHTD: only every n-th horizon is learned, from n rewards each (Algorithm 3).
 
     V^h(S_t) moves towards c_h R_{t+1} + ... + the n-th reward, and then V^(h-n)(S_{t+n}).
@@ -108,15 +112,14 @@ class NStepFHTD(PredictionLearner, WindowLearner):
     [2.0, 4.0, 6.0]
     """
 
-    state_type = NStep
-    _free_slots = 1
-
     def __init__(
         self,
         features: Representation,
         weighting: Weighting,
         n: int,
         *,
+        one_step_horizons: int = 0,
+        horizons: Sequence[int] | None = None,
         step_size: Rate = 0.1,
         initial: npt.ArrayLike = 0.0,
         initial_spread: float = 0.0,
@@ -130,6 +133,10 @@ class NStepFHTD(PredictionLearner, WindowLearner):
             features: What the learner sees of an observation: built by `Features`, or your own.
             weighting: How much each future reward counts, such as `Weighting.exponential(100)`.
             n: How many rewards a target sums before it bootstraps, from 1 to the horizon.
+            one_step_horizons: How many of the first horizons are learned with one step each; longer
+                ones bootstrap n horizons back, though not past these.
+            horizons: Which horizons to learn: any that ascend to the final one and are closed under
+                the backup; by default those that the final one needs.
             step_size: A number, `Decay` or `Linear`, or a function of the updates so far.
             initial: The first weights: a number, or an array that broadcasts to `weights`.
             initial_spread: Standard deviation of normal noise on each of the first weights.
@@ -138,7 +145,7 @@ class NStepFHTD(PredictionLearner, WindowLearner):
             deepen_every: Updates after which the horizons move on by n, as `deepen` does; None for
                 never.
         """
-        self.n = checks.integer("n", n, 1, check_weighting(weighting).horizon)
+        self._take_backup(check_weighting(weighting), n, one_step_horizons, horizons)
         super().__init__(
             features,
             weighting,
@@ -151,41 +158,35 @@ class NStepFHTD(PredictionLearner, WindowLearner):
         )
 
     @property
-    def _stride(self) -> int:
-        return self.n
+    def _is_plain(self) -> bool:
+        """Whether each horizon bootstraps from the one before it, as in the paper's algorithm."""
+        needed = tuple(closed_horizons(self.weighting.horizon, self.n))
+        return not self.one_step_horizons and self._chosen in (None, needed)
 
-    def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
-        return np.arange(horizon, 0, -self.n)[::-1]
+    def _build_state(self, weights: npt.NDArray[Any]) -> Any:
+        self.state_type = NStep if self._is_plain else Hybrid
+        return super()._build_state(weights)
 
     def _constants(self) -> dict[str, Any]:
-        n, c, d = self.n, self.weighting.rewards, self.weighting.bootstraps
-        h = self._first_horizons.astype(int)
-        rewards = np.zeros((n, len(h)), self.weighting.dtype)
-        bootstraps = np.ones((n + 1, len(h)), self.weighting.dtype)
-        # The first n of each row of `weighting.coefficients()`, of which most is not needed.
-        row = np.zeros(n, self.weighting.dtype)
-        for k in range(self.weighting.horizon):
-            row = np.concatenate([c[k : k + 1], d[k] * row[:-1]])
-            rewards[:, h == k + 1] = row[:, None]
-        for m in range(1, n + 1):
-            bootstraps[m] = bootstraps[m - 1] * np.where(h >= m, d[np.maximum(h - m, 0)], 1)
+        tables = super()._constants()
+        if not self._is_plain:
+            return tables
+        rewards = tables["rewards"]
         alike = (rewards == rewards[:, -1:]).all(axis=0)
-        shared_from = len(h) + 1
-        while shared_from > 1 and alike[shared_from - 2]:
+        shared_from = rewards.shape[1]
+        while shared_from > 1 and alike[shared_from - 1]:
             shared_from -= 1
-        return {
-            "rewards": with_column_zero(rewards),
-            "bootstraps": with_column_zero(bootstraps),
-            "lengths": with_column_zero(np.minimum(h, n)),
-            "shift": 1,
-            "shared_from": shared_from,
-        }
+        kept = {name: tables[name] for name in ("rewards", "bootstraps", "lengths")}
+        return {**kept, "shift": 1, "shared_from": shared_from}
 
     def _memory(self) -> dict[str, Layout]:
-        return self._window(self.n, "rewards", "ratios", "continuations")
+        window = super()._memory()
+        if self._is_plain:
+            del window["window_actions"]
+        return window
 
     def _room(self) -> dict[str, Layout]:
-        return self._columns("following", "value", "error")
+        return self._columns("following", "value", "error") if self._is_plain else super()._room()
 
 
 class FHTDLambda(PredictionLearner, FixedHorizonLearner):

@@ -25,6 +25,8 @@ _MOST_STEPS = 2**62
 _MOVING = "deepen_every"
 #: Arguments that files without moves, of earlier versions, do not have.
 _LATER = {_MOVING, "acting"}
+#: And those that came together after them: a file has both or neither.
+_LATEST = {"one_step_horizons", "horizons"}
 
 
 def save(learner: Learner, path: str | PathLike[str]) -> None:
@@ -150,11 +152,13 @@ def _encoded(learner: Learner, name: str, arrays: archive.Arrays) -> Any:
             f"{type(learner).__name__} cannot be saved: its argument {name!r} is not kept as an "
             "attribute of that name"
         )
-    value = getattr(learner, name)
+    value = learner._argument(name)
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, tuple) and all(isinstance(entry, int) for entry in value):
+        return list(value)
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
     if isinstance(value, np.ndarray):
@@ -214,6 +218,8 @@ def _rebuilt(
     known = set(arguments(kind)[1:])
     if "moves" not in content:
         known -= _LATER
+    if not _LATEST & set(stored):
+        known -= _LATEST
     if set(stored) != known:
         wrong = sorted(set(stored) ^ known)[0]
         raise ValueError(f"its arguments are not those of {kind.__name__}: {wrong!r}")

@@ -9,6 +9,7 @@ from fhtd.oracle.fixed import (
     optimal,
     state_values,
 )
+from fhtd.oracle.hybrid import hybrid_values
 from fhtd.oracle.infinite import infinite_optimal, infinite_state_values
 from fhtd.oracle.linear import linear_control_fixed_point, linear_fixed_point
 from fhtd.oracle.model import expected_reward, transition_matrix
@@ -24,6 +25,7 @@ __all__ = [
     "episode_length",
     "expected_reward",
     "expected_rewards",
+    "hybrid_values",
     "infinite_optimal",
     "infinite_state_values",
     "linear_control_fixed_point",

@@ -8,12 +8,12 @@ import optax
 from fhtd import checks
 from fhtd.deep import windows
 from fhtd.deep.algorithm import Algorithm
-from fhtd.deep.backup import closed_horizons
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
 from fhtd.deep.q_learning import q_learning
 from fhtd.deep.settings import MOST_HORIZONS, QOptions, QSettings
+from fhtd.horizons import closed_horizons
 from fhtd.weighting import Weighting
 
 
@@ -60,7 +60,7 @@ class DFHQSettings(QSettings):
             raise ValueError(
                 f"acting must be final, mean, agreement, a number or weights: {self.acting!r}"
             )
-        size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
+        size = len(closed_horizons(self.horizon, self.n_step, self.horizons, n_name="n_step"))
         scaled_loss_weights(self.loss_weights, size)
         if self.acting != "agreement":
             acting_weights(self.acting, size)

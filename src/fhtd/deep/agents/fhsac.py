@@ -9,12 +9,12 @@ import optax
 
 from fhtd import checks
 from fhtd.deep import windows
-from fhtd.deep.backup import closed_horizons
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
 from fhtd.deep.settings import MOST_HORIZONS, SoftOptions, SoftSettings
 from fhtd.deep.soft import moved
 from fhtd.deep.soft_agent import SoftAgent
+from fhtd.horizons import closed_horizons
 from fhtd.weighting import Weighting
 
 
@@ -45,7 +45,7 @@ class FHSACSettings(SoftSettings):
         checks.integer("horizon", self.horizon, 1, MOST_HORIZONS)
         if self.deepen_every is not None:
             checks.integer("deepen_every", self.deepen_every, 1, 2**31 - 1)
-        size = len(closed_horizons(self.horizon, self.n_step, self.horizons))
+        size = len(closed_horizons(self.horizon, self.n_step, self.horizons, n_name="n_step"))
         scaled_loss_weights(self.loss_weights, size)
         acting_weights(self.acting, size)
 
