@@ -4,12 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from driving import chart_data, number, settle, wait_until
 from playwright.sync_api import Page
 
 from fhtd import Weighting, oracle
+from fhtd.deep import FHSAC
 from fhtd.pages import watch
 from fhtd.policy import uniform
 from watching import (
@@ -186,6 +188,48 @@ def test_dqn_has_one_value_and_no_horizons(show: Callable[..., Page], tmp_path: 
     rewards = [step.reward for step in steps]
     total = came(rewards, 0, GAMMA ** np.arange(len(rewards)))
     assert number(rows[steps[0].action][2]) == pytest.approx(total, rel=1e-3)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_continuous_actions_are_shown_with_a_few_others(
+    show: Callable[..., Page], tmp_path: Path, width: int
+):
+    def pendulum() -> Any:
+        made = gymnasium.make("Pendulum-v1", render_mode="rgb_array")
+        return gymnasium.wrappers.TimeLimit(made.unwrapped, 12)
+
+    agent = FHSAC(pendulum(), horizon=5, deepen_every=None, hidden=(8,), seed=0)
+    path = tmp_path / "page.html"
+    path.write_text(watch(agent, pendulum()))
+    steps = list(agent.episode(pendulum(), seed=0))
+    page = show(path, width=width)
+    for t in (0, 5, 11):
+        go(page, t)
+        step = steps[t]
+        assert f"Action taken: {float(step.action[0]):.3g}." in (
+            page.locator("#caption").inner_text().replace("−", "-")
+        )
+        rows = table(page, 0)
+        # In words of the page: what was done, the policy's mean, and the ends of the range.
+        actions = [step.action, agent.predict(step.observation)[0], [-2.0], [2.0]]
+        exact = agent.values(step.observation, actions)
+        assert [row[0] for row in rows] == [
+            "the action taken",
+            "the policy's mean",
+            "lowest",
+            "highest",
+        ]
+        np.testing.assert_allclose([number(row[1]) for row in rows], exact[:, -1], rtol=2e-3)
+        for row, values in enumerate(exact):
+            found = chart_data(page, f"horizon-{row}-0")
+            assert found["x"] == [1, 2, 3, 4, 5]
+            np.testing.assert_allclose(found["y"], values, rtol=1e-4, atol=1e-6)
+        rewards = [one.reward for one in steps[t : t + 5]]
+        if len(rewards) == 5:
+            total = came(rewards, 0, 0.99 ** np.arange(5))
+            assert number(rows[0][2]) == pytest.approx(total, rel=1e-3)
+    assert "entropy counts too" in page.locator("#signals").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_hostile_names_stay_text(show: Callable[..., Page], tmp_path: Path):
