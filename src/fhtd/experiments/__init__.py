@@ -18,6 +18,7 @@ NAMES = (
     "complexity",
     "weightings",
     "convergence",
+    "general-approximation",
     "acting",
     "lunar-lander",
     "lander-sweep",
