@@ -22,7 +22,7 @@ COMMANDS = [
 FOLDERS = {
     name: folder
     for name in NAMES
-    for folder in folders(ROOT / "results", name)[-1 if find(name).takes_hours else 0 :][:1]
+    for folder in folders(ROOT / "results", name)[-1 if find(name).only_by_name else 0 :][:1]
     # What takes many hours may not be there yet, and what takes minutes not either.
     if (folder / SUMMARY).exists()
 }

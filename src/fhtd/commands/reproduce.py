@@ -77,7 +77,7 @@ def reproduce(arguments: list[str]) -> int:
         raise UserError(f"name an experiment first, or all (experiments: {', '.join(NAMES)})")
     experiments = [find(name) for name in dict.fromkeys(names) if name != "all"]
     if "all" in names or not names:
-        quick = [one for one in map(find, NAMES) if not one.takes_hours]
+        quick = [one for one in map(find, NAMES) if not one.only_by_name]
         experiments = list(dict.fromkeys([*quick, *experiments]))
     if len(experiments) == 1:
         common, configs = _parse_one(experiments[0], names[0], arguments)

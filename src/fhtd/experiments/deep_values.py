@@ -287,7 +287,7 @@ EXPERIMENT = Experiment(
     ),
     extras=("deep", "lander"),
     resumable=True,
-    takes_hours=True,
+    only_by_name=True,
     megabytes=500,
     work="lunar-lander",
 )

@@ -195,7 +195,7 @@ EXPERIMENT = Experiment(
     charts=comparison.CHARTS,
     extras=("deep", "lander"),
     resumable=True,
-    takes_hours=True,
+    only_by_name=True,
     work=comparison.WORK,
     megabytes=500,
 )

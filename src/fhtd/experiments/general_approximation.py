@@ -341,4 +341,5 @@ EXPERIMENT = Experiment(
     claims=claims,
     tables=tables,
     extras=("deep",),
+    only_by_name=True,
 )

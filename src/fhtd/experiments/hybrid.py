@@ -390,6 +390,7 @@ EXPERIMENT = Experiment(
     source="Appendix, off-policyness: suggested, not tried there",
     shows="what the first horizons one-step, and n-step from there, lose and save",
     cost="3 min",
+    only_by_name=True,
     config=Config,
     blocks=blocks,
     run=run,

@@ -225,6 +225,6 @@ EXPERIMENT = Experiment(
     extent=("runs", "optimisers", "initialisations"),
     extras=("deep", "lander"),
     resumable=True,
-    takes_hours=True,
+    only_by_name=True,
     megabytes=500,
 )

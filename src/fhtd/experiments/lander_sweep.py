@@ -349,6 +349,6 @@ EXPERIMENT = Experiment(
     extent=("runs", *_LISTS),
     extras=("deep", "lander"),
     resumable=True,
-    takes_hours=True,
+    only_by_name=True,
     megabytes=1200,
 )

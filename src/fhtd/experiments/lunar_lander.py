@@ -321,6 +321,6 @@ EXPERIMENT = Experiment(
     ),
     extras=("deep", "lander"),
     resumable=True,
-    takes_hours=True,
+    only_by_name=True,
     megabytes=500,
 )

@@ -108,8 +108,8 @@ class Experiment:
     extras: tuple[str, ...] = ()
     #: It measures time, so nothing else should run beside it.
     needs_quiet: bool = False
-    #: Too long to be part of `all`.
-    takes_hours: bool = False
+    #: Not part of `all`: too long, or in need of an extra.
+    only_by_name: bool = False
     #: Blocks take so long that they keep checkpoints.
     resumable: bool = False
     #: The experiment whose blocks it reads, where it is not its own.
