@@ -23,7 +23,7 @@ def hybrid_values(
     n: int,
     one_step_horizons: int = 0,
 ) -> npt.NDArray[np.float64]:
-    """Action values that `NStepFHQ` converges to, for every horizon: (states, actions, horizons).
+    """The action values `NStepFHQ` converges to, for every horizon: (states, actions, horizons).
 
     With n = 1, or with all horizons of one step, they are those of `optimal`.
 
