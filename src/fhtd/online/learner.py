@@ -263,9 +263,9 @@ class Learner(ABC):
         terminated: Any,
         truncated: Any,
         ratio: Any = 1.0,
-        next_policy: npt.NDArray[np.float64] = _NO_POLICY,
         continuation: Any = 1.0,
         duration: Any = 1,
+        next_policy: npt.NDArray[np.float64] = _NO_POLICY,
         **given_rates: Any,
     ) -> None:
         """Check everything, then change the weights."""
@@ -276,14 +276,16 @@ class Learner(ABC):
             several = self._check_duration(duration, reward)
             reward = 0.0
         ratio = checks.real("ratio", ratio, 0)
-        continuation = checks.real("continuation", continuation, 0)
+        if type(continuation) is not float or continuation != 1.0:
+            continuation = checks.real("continuation", continuation, 0)
         self._load_active("observation", observation, 0)
         self._load_active("next_observation", next_observation, 1)
         rates = self._rate_values
         for i, name in enumerate(self.rates):
-            given = given_rates.get(name)
-            rate = getattr(self, name) if given is None else check_rate(name, given)
-            rates[i] = rate_at(name, rate, self.step)
+            rate = getattr(self, name)
+            if given_rates and given_rates.get(name) is not None:
+                rate = check_rate(name, given_rates[name])
+            rates[i] = rate if type(rate) is float else rate_at(name, rate, self.step)
         seen = Transition(
             *self._active,
             0,

@@ -66,9 +66,9 @@ class PredictionLearner(Learner):
             next_observation,
             terminated,
             truncated,
-            ratio=ratio,
-            continuation=continuation,
-            duration=duration,
+            ratio,
+            continuation,
+            duration,
         )
 
 
