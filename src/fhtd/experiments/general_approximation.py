@@ -22,6 +22,7 @@ from fhtd.mdp import FiniteMDP
 from fhtd.reproduction import (
     Arrays,
     Block,
+    Chart,
     Claim,
     Experiment,
     Results,
@@ -340,6 +341,18 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
+    charts=(
+        Chart(
+            "Loss of the worst horizon",
+            "losses",
+            "step",
+            "gradient step",
+            "loss, relative to the values",
+            lines="",
+            labels=(("*", "* networks"),),
+            log_y=True,
+        ),
+    ),
     extras=("deep",),
     only_by_name=True,
 )
