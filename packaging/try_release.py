@@ -20,6 +20,7 @@ PROMISES = {
     "none": "import fhtd; fhtd.FHTD(fhtd.Features.tabular(2), fhtd.Weighting.average(3))",
     "deep": "from fhtd.deep import DFHQ; DFHQ('CartPole-v1', hidden=(8,)).learn(40)",
     "lander": "import gymnasium; gymnasium.make('LunarLander-v3').reset(seed=0)",
+    "minatar": "from fhtd.environments import make; make('MinAtar/Breakout-v1').reset(seed=0)",
     "report": "from fhtd import pages, problems; pages.explore(problems.baird().mdp, steps=0)",
     "browser": "import playwright",
     "ray": "import ray",
