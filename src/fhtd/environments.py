@@ -7,6 +7,8 @@ from inspect import isclass
 from typing import Any
 
 NAMES = ("Baird", "CheckeredGrid", "RandomGrid", "RandomWalk", "SlipperyMaze")
+#: Where `info` has the rewards of a transition that took several steps, one by one.
+STEP_REWARDS = "step_rewards"
 IDS = tuple(f"fhtd/{name}-v0" for name in NAMES)
 
 

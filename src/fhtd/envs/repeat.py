@@ -5,9 +5,7 @@ from typing import Any
 import gymnasium
 
 from fhtd import checks
-
-#: Where `info` has the rewards of a transition of several steps.
-STEP_REWARDS = "step_rewards"
+from fhtd.environments import STEP_REWARDS
 
 
 class Repeat(gymnasium.Wrapper[Any, Any, Any, Any]):

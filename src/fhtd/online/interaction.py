@@ -10,7 +10,7 @@ import numpy as np
 from fhtd import checks, progress
 from fhtd.boards import Printed
 from fhtd.callbacks import Group
-from fhtd.environments import another, make
+from fhtd.environments import STEP_REWARDS, another, make
 from fhtd.evaluation import Evaluated, evaluated
 from fhtd.features import Features
 
@@ -87,8 +87,8 @@ def _loop(
         seen, reward, terminated, truncated, info = environment.step(action)
         # The environment may write its next observation into the same array.
         following = deepcopy(seen)
-        # Of a transition of several steps; see `fhtd.envs.Repeat`.
-        single = info.get("step_rewards", (reward,))
+        # Several where one transition took several steps, as `fhtd.envs.Repeat` makes them.
+        single = info.get(STEP_REWARDS, (reward,))
         learner.update(
             observation,
             action,
