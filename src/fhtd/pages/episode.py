@@ -44,7 +44,7 @@ class Signal:
     labels: tuple[str, ...]
     #: (steps, labels, horizons).
     values: npt.NDArray[np.float64]
-    #: What came at each step.
+    #: What came at each step of the environment.
     came: npt.NDArray[np.float64]
     #: Horizons that were learned; infinity for a value without end.
     horizons: npt.NDArray[np.float64]
@@ -56,6 +56,8 @@ class Signal:
     hidden: str = ""
     #: What the reader should know of it.
     about: str = ""
+    #: Where in what came each action begins; None where each takes one step.
+    starts: npt.NDArray[np.int64] | None = None
 
     @property
     def counted(self) -> str:
@@ -224,14 +226,16 @@ def _rate(environment: Any) -> float:
 def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> Signal:
     """The agent's own values: of every action, or of some, at every horizon."""
     values = np.array([step.values for step in steps], np.float64)
-    came = np.array([step.reward for step in steps], np.float64)
+    came = np.concatenate([step.rewards for step in steps]).astype(np.float64)
+    ends = np.cumsum([len(step.rewards) for step in steps])
+    starts = None if len(came) == len(steps) else np.append(0, ends[:-1])
     chosen = np.array([step.row for step in steps])
     horizons = np.asarray(agent.horizons, np.float64)
     if values.shape[1] == 1 < len(actions):
         # A critic of states: one value, whatever is done.
         actions = ("expected",)
     if math.isinf(horizons[-1]):
-        weights = agent.reward_weights(len(steps))
+        weights = agent.reward_weights(len(came))
         hidden = f"{type(agent).__name__} learns one value without a horizon"
         about = "One discounted return, to the end of the episode."
     else:
@@ -248,7 +252,9 @@ def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> Sig
             f" The policy's entropy counts too, at {agent.temperature:.3g} a unit: what came is "
             "rewards alone."
         )
-    return Signal("reward", actions, values, came, horizons, weights, chosen, hidden, about)
+    if starts is not None:
+        about += " Horizons count steps of the environment, of which an action takes several."
+    return Signal("reward", actions, values, came, horizons, weights, chosen, hidden, about, starts)
 
 
 def _of_predictor(
@@ -298,6 +304,7 @@ def _data(signal: Signal) -> dict[str, Any]:
         "labels": list(signal.labels),
         "values": packed(signal.values, "f4"),
         "came": packed(signal.came, "f8"),
+        "starts": None if signal.starts is None else signal.starts.tolist(),
         "horizons": [int(h) if math.isfinite(h) else None for h in signal.horizons],
         "weights": packed(signal.weights, "f8"),
         "reach": signal.weights.shape[1],
@@ -316,11 +323,11 @@ def _range(*arrays: npt.NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _charts(number: int, signal: Signal) -> dict[str, Any]:
-    steps = (-0.5, len(signal.came) - 0.5)
+    steps = (-0.5, len(signal.values) - 0.5)
     what = "reward" if signal.name == "reward" else "signal"
     endless = not np.isfinite(signal.horizons[-1])
     found = {}
-    chosen = signal.values[np.arange(len(signal.came)), signal.chosen]
+    chosen = signal.values[np.arange(len(signal.values)), signal.chosen]
     empty = {"x": [0.0], "y": [0.0]}
     tips = {"step": "@x", "value": "@y{0.0000}"}
     whole = charts.figure("step of the episode", "return", x_range=steps)
@@ -363,13 +370,9 @@ def _charts(number: int, signal: Signal) -> dict[str, Any]:
 
 def _sums(signal: Signal) -> npt.NDArray[np.float64]:
     """What came over the final horizon from each step on, for the scale of a chart."""
-    last = signal.weights[-1]
-    return np.array(
-        [
-            signal.came[t : t + len(last)] @ last[: len(signal.came) - t]
-            for t in range(len(signal.came))
-        ]
-    )
+    last, came = signal.weights[-1], signal.came
+    starts = range(len(came)) if signal.starts is None else signal.starts
+    return np.array([came[t : t + len(last)] @ last[: len(came) - t] for t in starts])
 
 
 def _body(title: str, about: str, note: str, signals: Sequence[Signal], steps: int) -> str:

@@ -72,7 +72,8 @@ class DQN(QAgent[DQNSettings]):
 
     def make_backup(self) -> Backup:
         """The single output points at itself."""
-        return Backup.infinite_horizon(self.settings.discount, self.settings.n_step)
+        settings = self.settings
+        return Backup.infinite_horizon(settings.discount, settings.n_step * settings.max_duration)
 
     def make_algorithm(self) -> Algorithm:
         """Q-learning towards the backup's targets.
