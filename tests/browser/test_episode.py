@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 
 from fhtd import Weighting, oracle
 from fhtd.deep import FHSAC
+from fhtd.envs import Repeat
 from fhtd.pages import watch
 from fhtd.policy import uniform
 from watching import (
@@ -188,6 +189,33 @@ def test_dqn_has_one_value_and_no_horizons(show: Callable[..., Page], tmp_path: 
     rewards = [step.reward for step in steps]
     total = came(rewards, 0, GAMMA ** np.arange(len(rewards)))
     assert number(rows[steps[0].action][2]) == pytest.approx(total, rel=1e-3)
+
+
+def test_actions_of_several_steps_are_compared_step_by_step(
+    show: Callable[..., Page], tmp_path: Path
+):
+    agent = control(max_duration=3)
+    path = tmp_path / "page.html"
+    path.write_text(watch(agent, Repeat(world(30), 3), epsilon=0.5))
+    steps = list(agent.episode(Repeat(world(30), 3), epsilon=0.5))
+    rewards = [reward for step in steps for reward in step.rewards]
+    starts = np.cumsum([0, *(len(step.rewards) for step in steps)])
+    ended = steps[-1].terminated
+    assert len(rewards) > len(steps) > 2
+    page = show(path)
+    assert "Horizons count steps of the environment" in page.locator("#signals").inner_text()
+    for t in (0, 1, len(steps) - 1):
+        go(page, t)
+        shown = chart_data(page, "horizon-came-0")
+        left = H if ended else min(H, len(rewards) - starts[t])
+        wanted = [came(rewards, starts[t], GAMMA ** np.arange(h)) for h in range(1, left + 1)]
+        assert shown["x"] == list(range(1, left + 1))
+        np.testing.assert_allclose(shown["y"], wanted, atol=1e-9)
+        single = [*rewards[starts[t] :], *[0.0] * H][:left]
+        np.testing.assert_allclose(chart_data(page, "ahead-came-0")["y"], single, atol=1e-9)
+    over = chart_data(page, "episode-came-0")
+    known = [t for t in range(len(steps)) if ended or starts[t] + H <= len(rewards)]
+    assert over["x"] == known
 
 
 @pytest.mark.parametrize("width", [400, 1280])
