@@ -139,12 +139,13 @@ class Backup:
         )
 
     @classmethod
-    def infinite_horizon(cls, discount: float, n: int = 1) -> "Backup":
+    def infinite_horizon(cls, discount: float, n: int = 1, *, n_name: str = "n_step") -> "Backup":
         """One output that bootstraps from itself: n-step Q-learning.
 
         Args:
             discount: Discount rate gamma.
             n: Rewards summed before bootstrapping.
+            n_name: What the caller calls `n`.
 
         Returns:
             The backup of DQN.
@@ -153,9 +154,9 @@ class Backup:
         >>> Backup.infinite_horizon(0.5, n=3).rewards[-1, :, 0].tolist()
         [1.0, 0.5, 0.25]
         """
-        n = checks.integer("n_step", n, 1)
+        n = checks.integer(n_name, n, 1)
         discount = checks.real("discount", discount, 0)
-        _check_size(n, 1, "n_step")
+        _check_size(n, 1, n_name)
         with np.errstate(over="ignore"):
             powers = discount ** np.arange(n + 1)
         _check_finite(powers)
