@@ -206,10 +206,13 @@ def test_a_hybrid_is_resumed_to_the_bit(tmp_path, frames, extra):
         return Masked(FiniteMDPEnv(problems.random_walk(9).mdp))
 
     options = {"n_step": 4, "one_step_horizons": 2, "horizon": 8, "preset": "paper", "seed": 3}
-    whole = DFHQ(world(), **options, **SMALL, **extra).learn(120)
-    broken = DFHQ(world(), **options, **SMALL, **extra).learn(frames)
+    # Nothing is overwritten, so that the rows that were pending can be compared.
+    options |= SMALL | {"replay_size": 200} | extra
+    whole = DFHQ(world(), **options).learn(120)
+    broken = DFHQ(world(), **options).learn(frames)
     broken.save(tmp_path / "agent.npz")
     resumed = DFHQ.load(tmp_path / "agent.npz", world()).learn(120 - frames)
+    np.testing.assert_array_equal(whole.experience.all.rows, resumed.experience.all.rows)
     for one, other in zip(whole.state.parameters, resumed.state.parameters, strict=True):
         np.testing.assert_array_equal(one, other)
 
