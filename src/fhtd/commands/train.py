@@ -305,7 +305,7 @@ _GROUPS: dict[str, tuple[str, Sequence[str]]] = {
         "What is predicted, and from what.",
         (
             *("discount", "horizon", "horizons", "deepen_every", "n_step"),
-            *("target_update_interval", "double"),
+            *("target_update_interval", "double", "auxiliary_horizons"),
         ),
     ),
     "network": (
