@@ -566,6 +566,31 @@ CONVENTIONS_FAIL = {name: [of_convention(name, 100.0)] for name in CONVENTIONS}
 CONVENTIONS_UNCLEAR = {name: [of_convention(name, 100.0 * SPREAD[:, None])] for name in CONVENTIONS}
 
 
+def representation() -> Arrays:
+    """DFHQ above DQN, which its auxiliary horizons help; averages above sums."""
+    heights = {"dfhq": 50, "dqn": 10, "dqn-auxiliary": 30, "dfhq-undiscounted": 20}
+    heights["dfhq-average"] = 40
+    return {
+        "frame": np.arange(1, 21),
+        **{
+            f"{arm}.curves": height + SPREAD[:: 1 - 2 * (i % 2), None] * np.ones(20)
+            for i, (arm, height) in enumerate(heights.items())
+        },
+    }
+
+
+REPRESENTATION_FAILS: dict[str, list[Change]] = {
+    "necessary-outputs": [shift("dfhq.curves", -40.0)],
+    "auxiliary-outputs": [shift("dqn.curves", 40.0)],
+    "similar-magnitudes": [shift("dfhq-average.curves", -40.0)],
+}
+REPRESENTATION_UNCLEAR: dict[str, list[Change]] = {
+    "necessary-outputs": [scatter("dfhq", 100.0)],
+    "auxiliary-outputs": [scatter("dqn", 100.0)],
+    "similar-magnitudes": [scatter("dfhq-average", 100.0)],
+}
+
+
 def deep_values() -> Arrays:
     """DQN expects too much and errs more."""
     data: Arrays = {}
@@ -799,6 +824,7 @@ HOLDING: dict[str, Callable[[], Arrays]] = {
     "lunar-lander": lander,
     "lander-sweep": sweep,
     "lander-conventions": conventions,
+    "representation": representation,
     "deep-values": deep_values,
     "deepening": deepening,
     "peers": peers,
@@ -820,6 +846,7 @@ FAILING = {
     "lunar-lander": LANDER_FAILS,
     "lander-sweep": SWEEP_FAILS,
     "lander-conventions": CONVENTIONS_FAIL,
+    "representation": REPRESENTATION_FAILS,
     "deep-values": VALUES_FAIL,
     "deepening": DEEPENING_FAILS,
     "peers": PEERS_FAIL,
@@ -841,6 +868,7 @@ UNCLEAR = {
     "lunar-lander": LANDER_UNCLEAR,
     "lander-sweep": SWEEP_UNCLEAR,
     "lander-conventions": CONVENTIONS_UNCLEAR,
+    "representation": REPRESENTATION_UNCLEAR,
     "deep-values": VALUES_UNCLEAR,
     "deepening": DEEPENING_UNCLEAR,
     "peers": PEERS_UNCLEAR,

@@ -270,6 +270,8 @@ def test_bad_settings_are_refused_by_name(name: str) -> None:
         ("weightings", {"horizon": 3}, "horizon"),
         ("convergence", {"n_features": 7}, "n_features"),
         ("convergence", {"discount": 1.1}, "discount"),
+        ("representation", {"horizon": 1}, "horizon"),
+        ("representation", {"discount": 1.1}, "discount"),
     ],
 )
 def test_impossible_settings_are_refused_by_name(

@@ -23,6 +23,7 @@ NAMES = (
     "lunar-lander",
     "lander-sweep",
     "lander-conventions",
+    "representation",
     "deep-values",
     "deepening",
     "peers",
