@@ -18,7 +18,8 @@ import optax
 
 from fhtd import Weighting
 from fhtd.deep import Agent, Algorithm, Backup, Settings, networks, optimisers
-from fhtd.deep.experience import Layout, Rollout
+from fhtd.deep.experience import Rollout
+from fhtd.deep.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ pytest.importorskip("equinox")
 
 from fhtd.deep import DFHQ, DQN, Backup, optimisers  # noqa: E402
 from fhtd.deep.algorithm import begin, compiled, planned  # noqa: E402
-from fhtd.deep.experience import Batch, Sample  # noqa: E402
+from fhtd.deep.layout import Batch, Sample  # noqa: E402
 from fhtd.deep.networks import Network  # noqa: E402
 from fhtd.deep.q_learning import q_learning  # noqa: E402
 from fhtd.errors import DivergenceError  # noqa: E402

@@ -11,8 +11,8 @@ import pytest
 from fhtd import Weighting, oracle, problems
 from fhtd.commands.main import main
 from fhtd.deep import DFHQ, DQN, Backup
-from fhtd.deep.experience import Batch
-from fhtd.envs import FiniteMDPEnv
+from fhtd.deep.layout import Batch
+from fhtd.envs import FiniteMDPEnv, Repeat
 from fhtd.pages import watch
 from scripted import Scripted, with_values
 from test_episode import array, content
@@ -105,6 +105,15 @@ def test_only_the_value_without_end_is_acted_on() -> None:
     assert next(agent.episode(Scripted())).action == 1
     with_values(agent, [[0, 0, 1], [9, 9, 0]])
     assert agent.predict([1.0])[0] == 0
+
+
+def test_actions_of_several_steps_reach_as_many_horizons_down() -> None:
+    options: dict[str, Any] = {"hidden": (), "discount": 0.5, "learning_starts": 1}
+    place = Repeat(Scripted(length=10**6), 3)
+    agent = DQN(place, preset="paper", auxiliary_horizons=4, max_duration=3, **options)
+    with_values(agent, [[1, 2, 3, 4, 8], [0, 0, 0, 0, 0]]).learn(1)
+    sums = [1, 1.5, 1.75, 1.75 + 1 / 8, 1.75 + 8 / 8]
+    np.testing.assert_allclose(agent.take_statistics()["target"], sums)
 
 
 def test_its_outputs_share_the_hidden_layers_and_first_weights_of_dfhq() -> None:

@@ -8,7 +8,7 @@ optax = pytest.importorskip("optax")
 pytest.importorskip("equinox")
 
 from fhtd.deep import DFHQ  # noqa: E402
-from fhtd.deep.experience import Sample  # noqa: E402
+from fhtd.deep.layout import Sample  # noqa: E402
 from fhtd.deep.q_learning import q_learning  # noqa: E402
 from scripted import Scripted  # noqa: E402
 

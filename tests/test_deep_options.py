@@ -46,9 +46,10 @@ def first_targets(agent):
 
 
 def test_every_setting_is_tested_here():
-    """A new setting needs a test in this file, or among those of windows and networks."""
+    """A new setting needs a test in this file, or among those of windows and lengths."""
     here = Path(__file__)
-    text = here.read_text() + here.with_name("test_deep_windows.py").read_text()
+    others = ("test_deep_windows.py", "test_deep_lengths.py")
+    text = "".join(file.read_text() for file in (here, *map(here.with_name, others)))
     for field in fields(DFHQSettings):
         assert f"{field.name}=" in text or f'"{field.name}":' in text, field.name
 

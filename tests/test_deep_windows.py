@@ -13,7 +13,7 @@ pytest.importorskip("equinox")
 from fhtd.deep import DFHQ, DQN
 from fhtd.deep import run as runs
 from fhtd.deep.backup import Backup
-from fhtd.deep.experience import Batch
+from fhtd.deep.layout import Batch
 from fhtd.deep.networks import LayerNorm, Network
 from fhtd.deep.normaliser import apply, begin, update
 

@@ -110,7 +110,10 @@ def stacked():
     return gymnasium.wrappers.FrameStackObservation(Pictures(), 4)
 
 
-@pytest.mark.parametrize("options", [{}, {"n_step": 3}, {"n_envs": 2}])
+HYBRID = {"n_step": 2, "one_step_horizons": 2, "horizon": 5}
+
+
+@pytest.mark.parametrize("options", [{}, {"n_step": 3}, {"n_envs": 2}, HYBRID])
 def test_frames_of_stacks_are_stored_once_and_learned_from_as_if_whole(options):
     settings = {"preset": "paper", "seed": 0, **SMALL, **options}
     once = DFHQ(stacked, **settings)
@@ -130,8 +133,9 @@ def test_frames_of_stacks_are_stored_once_and_learned_from_as_if_whole(options):
     assert np.count_nonzero(store._needed) < 1.7 * len(rows)
 
 
-def test_stored_frames_are_resumed_to_the_bit(tmp_path: Path):
-    settings = {"preset": "paper", "seed": 1, **SMALL}
+@pytest.mark.parametrize("options", [{}, HYBRID])
+def test_stored_frames_are_resumed_to_the_bit(tmp_path: Path, options):
+    settings = {"preset": "paper", "seed": 1, **SMALL, **options}
     whole = DFHQ(stacked, **settings).learn(170)
     broken = DFHQ(stacked, **settings)
     for part in (37, 66, 67):

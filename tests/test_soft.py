@@ -11,7 +11,7 @@ pytest.importorskip("equinox")
 
 from fhtd import Weighting  # noqa: E402
 from fhtd.deep import FHSAC, SAC, gaussian  # noqa: E402
-from fhtd.deep.experience import Sample  # noqa: E402
+from fhtd.deep.layout import Sample  # noqa: E402
 from fhtd.deep.soft import soft_actor_critic  # noqa: E402
 from scripted import Continuous  # noqa: E402
 

@@ -159,6 +159,16 @@ def _spaces(environment: Any) -> tuple[Any, Any]:
     return environment.observation_space, environment.action_space
 
 
+def step_rewards(reward: float, info: dict[str, Any]) -> list[float]:
+    """The reward of every step that a transition took: the one, where `info` does not say.
+
+    Args:
+        reward: As the environment returned it.
+        info: As the environment returned it.
+    """
+    return list(info.get(STEP_REWARDS, (reward,)))
+
+
 def one_of(environment: Any, env: Any) -> Any:
     """What is given by either name; both at once are refused."""
     if environment is not None and env is not None:

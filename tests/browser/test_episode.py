@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 
 from fhtd import Weighting, oracle
 from fhtd.deep import FHSAC
+from fhtd.envs import Repeat
 from fhtd.pages import watch
 from fhtd.policy import uniform
 from watching import (
@@ -206,6 +207,33 @@ def test_auxiliary_horizons_are_a_signal_of_their_own(show: Callable[..., Page],
         np.testing.assert_allclose(found["y"], values, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose([number(row[1]) for row in table(page, 1)], exact[:, -1], rtol=1e-3)
     assert "not acted on" in page.locator("[data-signal='1']").inner_text()
+
+
+def test_actions_of_several_steps_are_compared_step_by_step(
+    show: Callable[..., Page], tmp_path: Path
+):
+    agent = control(max_duration=3)
+    path = tmp_path / "page.html"
+    path.write_text(watch(agent, Repeat(world(30), 3), epsilon=0.5))
+    steps = list(agent.episode(Repeat(world(30), 3), epsilon=0.5))
+    rewards = [reward for step in steps for reward in step.rewards]
+    starts = np.cumsum([0, *(len(step.rewards) for step in steps)])
+    ended = steps[-1].terminated
+    assert len(rewards) > len(steps) > 2
+    page = show(path)
+    assert "Horizons count steps of the environment" in page.locator("#signals").inner_text()
+    for t in (0, 1, len(steps) - 1):
+        go(page, t)
+        shown = chart_data(page, "horizon-came-0")
+        left = H if ended else min(H, len(rewards) - starts[t])
+        wanted = [came(rewards, starts[t], GAMMA ** np.arange(h)) for h in range(1, left + 1)]
+        assert shown["x"] == list(range(1, left + 1))
+        np.testing.assert_allclose(shown["y"], wanted, atol=1e-9)
+        single = [*rewards[starts[t] :], *[0.0] * H][:left]
+        np.testing.assert_allclose(chart_data(page, "ahead-came-0")["y"], single, atol=1e-9)
+    over = chart_data(page, "episode-came-0")
+    known = [t for t in range(len(steps)) if ended or starts[t] + H <= len(rewards)]
+    assert over["x"] == known
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -185,6 +185,18 @@ class Agent(Generic[S]):
         """
         return None
 
+    def counted(self, reward: float, info: dict[str, Any]) -> list[float]:
+        """The reward of each step of a transition, where horizons count steps and not actions.
+
+        Args:
+            reward: of the transition.
+            info: that came with it.
+
+        Returns:
+            The reward alone, unless the agent knows of actions that take several steps.
+        """
+        return [reward]
+
     @property
     def horizons(self) -> npt.NDArray[np.float64]:
         """The learned horizons, ascending; infinity for a value without end."""

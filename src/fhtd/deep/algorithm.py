@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from jax import Array
 
-from fhtd.deep.experience import Layout, Sample
+from fhtd.deep.layout import Layout, Sample
 
 #: Arrays by name. `loss`, one number for each output or a single one, is what divergence is
 #: judged by; means of all since the last log are what is logged.
@@ -146,8 +146,11 @@ def planned(algorithm: Algorithm, layout: Layout) -> Any:
 
 def _one_row(layout: Layout) -> Sample:
     shape, dtype = layout.observations.shape, layout.observations.dtype
-    pictures = [jnp.zeros((1, *shape), dtype) if layout.is_image else None for _ in "ab"]
-    return Sample(jnp.zeros((1, layout.width), jnp.float32), *pictures)
+    rows = jnp.zeros((1, layout.width), jnp.float32)
+    if not layout.is_image:
+        return Sample(rows, None, None)
+    several = (layout.n_followings, *shape) if layout.n_followings > 1 else shape
+    return Sample(rows, jnp.zeros((1, *shape), dtype), jnp.zeros((1, *several), dtype))
 
 
 def begin(algorithm: Algorithm, plan: Any, state: Any = None) -> Training:

@@ -3,19 +3,22 @@
     target_j = sum_k rewards[m, k, j] R_{t+k+1} + bootstraps[m, j] U_{sources[m, j]}(S_{t+m})
 
 with U_0 = 0 and U_j the j-th output collapsed over actions; m = n, or fewer where a time limit cut
-the steps short. Fixed horizons point one output back; the last output of DQN points at itself.
-That is the whole difference between the two agents.
+the steps short or the action took fewer. Fixed horizons point one output back; the last output of
+DQN points at itself. That is the whole difference between the two agents.
+
+In a hybrid the outputs look ahead over different lengths: output j bootstraps from the state after
+lengths[places[j]] steps, or after m where fewer were taken.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fhtd import checks
-from fhtd.horizons import closed_horizons
+from fhtd.horizons import closed_horizons, source_of
 from fhtd.weighting import Weighting
 
 _LARGEST_TABLE = 2**26
@@ -42,6 +45,15 @@ class Backup:
     sources: npt.NDArray[np.int64]
     #: Whether the output that j needs after m steps is learned at all.
     known: npt.NDArray[np.bool_]
+    #: Steps to each of the states that are bootstrapped from, ascending; one but for a hybrid.
+    lengths: tuple[int, ...] = ()
+    #: [j]: which of these states.
+    places: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if not self.lengths:
+            object.__setattr__(self, "lengths", (self.n,))
+            object.__setattr__(self, "places", np.zeros(self.size, np.int64))
 
     @property
     def n(self) -> int:
@@ -55,7 +67,13 @@ class Backup:
 
     @classmethod
     def fixed_horizons(
-        cls, weighting: Weighting, n: int = 1, horizons: Sequence[int] | None = None
+        cls,
+        weighting: Weighting,
+        n: int = 1,
+        horizons: Sequence[int] | None = None,
+        one_step_horizons: int = 0,
+        *,
+        n_name: str = "n_step",
     ) -> "Backup":
         """Horizon h bootstraps from h - n, which must be learned too unless h <= n.
 
@@ -64,34 +82,61 @@ class Backup:
             n: Rewards summed before bootstrapping.
             horizons: Those to learn; default: those that the final one needs, H, H - n, ..., as in
                 n-step FHTD.
+            one_step_horizons: How many of the first horizons sum one reward, k; none beyond them
+                reaches past k.
+            n_name: What the caller calls `n`.
 
         Returns:
-            The backup of n-step FHTD.
+            The backup of n-step FHTD, or of a hybrid.
 
         Raises:
             ValueError: The horizons are not closed under the backup, or a coefficient is too large.
+
+        >>> from fhtd import Weighting
+        >>> from fhtd.deep import Backup
+        >>> hybrid = Backup.fixed_horizons(Weighting.exponential(10), 4, one_step_horizons=3)
+        >>> hybrid.horizons.tolist(), hybrid.lengths
+        ([1.0, 2.0, 3.0, 6.0, 10.0], (1, 3, 4))
         """
-        n = checks.integer("n_step", n, 1, weighting.horizon)
-        chosen = closed_horizons(weighting.horizon, n, horizons, n_name="n_step")
-        _check_size(n, len(chosen))
+        n = checks.integer(n_name, n, 1, weighting.horizon)
+        chosen = closed_horizons(weighting.horizon, n, horizons, one_step_horizons, n_name=n_name)
+        _check_size(n, len(chosen), n_name)
         h: npt.NDArray[np.int64] = np.array(chosen)
+        # The rewards that each sums where enough steps were taken.
+        sums = h - np.array([source_of(one, n, one_step_horizons) for one in chosen])
+        n = int(sums.max())
         rewards = np.zeros((n, n, len(h)), weighting.dtype)
         bootstraps = np.zeros((n, len(h)), weighting.dtype)
         sources = np.zeros((n, len(h)), np.int64)
+        known = np.zeros((n, len(h)), np.bool_)
         # Column m - 1 of `weighting.coefficients()`, whose other columns are not needed.
         column, factors = weighting.rewards, np.ones(len(h), weighting.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for m in range(1, n + 1):
-                rewards[m - 1 :, m - 1] = column[h - 1]
+                goes_on = m <= sums
+                rewards[m - 1 :, m - 1] = np.where(goes_on, column[h - 1], 0)
                 column = np.append(0, weighting.bootstraps[1:] * column[:-1])
-                factors = factors * weighting.bootstraps[np.maximum(h - m, 0)]
-                further = (h > m) & np.isin(h - m, h)
+                factors = np.where(
+                    goes_on, factors * weighting.bootstraps[np.maximum(h - m, 0)], factors
+                )
+                source = h - np.minimum(m, sums)
+                further = np.isin(source, h)
                 bootstraps[m - 1] = np.where(further, factors, 0)
-                sources[m - 1] = np.where(further, 1 + np.searchsorted(h, h - m), 0)
+                sources[m - 1] = np.where(further, 1 + np.searchsorted(h, source), 0)
+                known[m - 1] = further | (source == 0)
         _check_finite(rewards, bootstraps)
-        known = (sources > 0) | (h <= np.arange(1, n + 1)[:, None])
-        frozen = (checks.frozen(array) for array in (rewards, bootstraps, sources, known))
-        return cls(h.astype(np.float64), *frozen)
+        lengths = sorted(set(sums[sums < h].tolist())) or [n]
+        # What bootstraps from nothing does so only where fewer steps were taken: any state will do.
+        places = np.minimum(np.searchsorted(lengths, sums), len(lengths) - 1)
+        return cls(
+            h.astype(np.float64),
+            checks.frozen(rewards),
+            checks.frozen(bootstraps),
+            checks.frozen(sources),
+            checks.frozen(known),
+            tuple(lengths),
+            checks.frozen(places),
+        )
 
     @classmethod
     def infinite_horizon(cls, discount: float, n: int = 1, auxiliary: int = 0) -> "Backup":
@@ -117,7 +162,7 @@ class Backup:
         n = checks.integer("n_step", n, 1)
         discount = checks.real("discount", discount, 0)
         auxiliary = checks.integer("auxiliary", auxiliary, 0)
-        _check_size(n, auxiliary + 1)
+        _check_size(n, auxiliary + 1, "n_step")
         with np.errstate(over="ignore"):
             powers = discount ** np.arange(n + 1)
         _check_finite(powers)
@@ -166,13 +211,15 @@ class Backup:
 
         Args:
             batch: Transitions.
-            next_values: U_j of the state that each transition ends in.
+            next_values: U_j of the state that each transition ends in; in a hybrid of every state
+                that is bootstrapped from, (batch, lengths, outputs).
             base: U_0, (batch, 1), where it is not 0.
 
         Returns:
             The targets, and an array of booleans, or True where all are known.
         """
-        continues = (1.0 - batch.terminated)[:, None]
+        is_hybrid = len(self.lengths) > 1
+        continues = 1.0 - (batch.terminated if is_hybrid else batch.terminated[:, None])
         padded = _prepend(base, next_values)
         if self.n == 1:
             # Mostly each output points at the one before it: a slice, where a gather is slow.
@@ -186,15 +233,20 @@ class Backup:
             module.asarray(table)[m]
             for table in (self.bootstraps, self.sources, self.known, self.rewards)
         )
-        ahead = module.take_along_axis(padded, sources, axis=1) * bootstraps
+        if is_hybrid:
+            rows = np.arange(len(padded))[:, None]
+            ahead, continues = padded[rows, self.places, sources], continues[:, self.places]
+        else:
+            ahead = module.take_along_axis(padded, sources, axis=1)
+        ahead = ahead * bootstraps
         summed = (batch.rewards[:, :, None] * rewards).sum(axis=1)
         return summed + continues * ahead, known
 
 
-def _check_size(n: int, size: int) -> None:
+def _check_size(n: int, size: int, n_name: str) -> None:
     """Refuse more steps than a table of them is meant for."""
     if n * n * size > _LARGEST_TABLE:
-        raise ValueError(f"n_step {n} is too large for {size} horizons")
+        raise ValueError(f"{n_name} {n} is too large for {size} horizons")
 
 
 def _check_finite(*tables: npt.NDArray[Any]) -> None:
@@ -203,10 +255,10 @@ def _check_finite(*tables: npt.NDArray[Any]) -> None:
 
 
 def _prepend(base: Any, values: Any) -> Any:
-    """U_0, 0 where there is no base, before the outputs."""
+    """U_0, 0 where there is no base, before the outputs, which come last."""
     module = _module_of(values)
-    first = module.zeros_like(values[:, :1]) if base is None else base
-    return module.concatenate([first, values], axis=1)
+    first = module.zeros_like(values[..., :1]) if base is None else base
+    return module.concatenate([first, values], axis=-1)
 
 
 def _module_of(values: Any) -> Any:

@@ -19,10 +19,12 @@ from fhtd import checks
 from fhtd.deep import checkpoint
 from fhtd.deep.agent import Agent
 from fhtd.deep.backup import Backup
-from fhtd.deep.experience import Experience, Layout, Replay
+from fhtd.deep.experience import Experience, Replay
+from fhtd.deep.layout import Layout
+from fhtd.deep.loop import Measure, Present
 from fhtd.deep.settings import ReplaySettings
 from fhtd.deep.windows import Base
-from fhtd.environments import one_of
+from fhtd.environments import one_of, step_rewards
 from fhtd.weighting import Weighting
 
 R = TypeVar("R", bound=ReplaySettings)
@@ -62,13 +64,57 @@ class BackupAgent(Agent[R]):
         return super()._make_loop()
 
     def make_experience(self) -> Experience:
-        """Windows of as many steps as the backup sums.
+        """Windows of as many steps as the backup sums, or single actions that take as many.
 
         Returns:
             The replay.
         """
-        layout = Layout(self.observations, self.actions, self.backup.n)
-        return Replay(self.settings, layout, self.backup.n)
+        backup, most = self.backup, self.max_duration
+        layout = Layout(self.observations, self.actions, backup.n, len(backup.lengths))
+        n = backup.n if most == 1 else 1
+        return Replay(self.settings, layout, n, backup.lengths, backup.n // n)
+
+    @property
+    def max_duration(self) -> int:
+        """Most steps that one action takes."""
+        settings: Any = self.settings
+        return int(settings.max_duration)
+
+    def make_measure(self) -> Measure | None:
+        """The reward of every step that an action took, where that may be several.
+
+        Returns:
+            A function of the loop's, or None where rewards are learned from as they come.
+        """
+        if self.max_duration == 1:
+            return None
+
+        def measure(
+            now: Present, action: Any, reward: float, following: Any, info: dict[str, Any]
+        ) -> list[float]:
+            return self.counted(reward, info)
+
+        return measure
+
+    def counted(self, reward: float, info: dict[str, Any]) -> list[float]:
+        """The reward of each step that an action took, where that may be several.
+
+        Returns:
+            As many as `info` has, at most `max_duration`; the reward alone where that is 1.
+
+        Raises:
+            ValueError: There are more of them, or none.
+        """
+        most = self.max_duration
+        if most == 1:
+            return [reward]
+        found = step_rewards(reward, info)
+        if not 1 <= len(found) <= most:
+            raise ValueError(
+                f"info['step_rewards'] must have 1 to {most} rewards, as max_duration says, got "
+                f"{len(found)}"
+            )
+        return [checks.real("info['step_rewards']", one) for one in found]
 
     @property
     def horizons(self) -> npt.NDArray[np.float64]:
@@ -170,8 +216,24 @@ class HorizonAgent(BackupAgent[R]):
         self.weighting = self._given_weighting or Weighting.exponential(
             settings.horizon, settings.discount
         )
-        backup = Backup.fixed_horizons(self.weighting, settings.n_step, settings.horizons)
+        backup = self.backup_of(self.weighting)
         return backup if settings.deepen_every is None else backup.over_base(self.weighting)
+
+    def backup_of(self, weighting: Weighting) -> Backup:
+        """How far each horizon looks ahead, by the settings.
+
+        Args:
+            weighting: of future rewards.
+
+        Returns:
+            The backup of a window that stays where it is.
+        """
+        settings = self.settings
+        if settings.max_duration == 1:
+            return Backup.fixed_horizons(weighting, settings.n_step, settings.horizons)
+        # An action may take any number of steps: all horizons are needed.
+        every, most = range(1, weighting.horizon + 1), settings.max_duration
+        return Backup.fixed_horizons(weighting, most, every, n_name="max_duration")
 
     def _taking(self, weighting: Weighting | None, settings: Any, given: dict[str, Any]) -> None:
         """Remember a weighting of the user's own; its horizons stay unless asked to move."""
@@ -266,8 +328,9 @@ class HorizonAgent(BackupAgent[R]):
                 "they say nothing of the new horizons"
             )
         weighting = self.weighting.continued(horizon)
-        longer = Backup.fixed_horizons(weighting, old.n_step)
-        if not np.array_equal(longer.horizons[: before.size], before.horizons):
+        longer = self.backup_of(weighting)
+        goes_on = np.array_equal(longer.horizons[: before.size], before.horizons)
+        if not goes_on or longer.lengths != before.lengths:
             raise ValueError(
                 f"horizon must be {old.horizon} and a multiple of n_step, got {weighting.horizon}"
             )

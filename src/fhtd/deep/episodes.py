@@ -25,6 +25,8 @@ class Step(NamedTuple):
     terminated: bool
     #: Which row of the values is about the action.
     row: int
+    #: The reward of each step that the action took; one where the agent counts actions.
+    rewards: list[float]
 
 
 def steps(agent: "Agent[Any]", environment: Any, epsilon: float, seed: int) -> Iterator[Step]:
@@ -43,7 +45,7 @@ def steps(agent: "Agent[Any]", environment: Any, epsilon: float, seed: int) -> I
         raw, reward, terminated, truncated, info = environment.step(
             agent.actions.to_environment(action)
         )
-        shown = agent.actions.shown(action)
-        yield Step(observation, values, shown, float(reward), bool(terminated), row)
+        shown, single = agent.actions.shown(action), agent.counted(float(reward), info)
+        yield Step(observation, values, shown, float(reward), bool(terminated), row, single)
         if terminated or truncated or length == limit:
             return

@@ -4,6 +4,7 @@ Both keep transitions in plain arrays, one to a row, so that a batch is gathered
 experience says when a batch is due; it can be written down and restored exactly.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,34 +13,8 @@ import numpy.typing as npt
 from fhtd import checks
 from fhtd.archive import Arrays
 from fhtd.deep import stacks
-from fhtd.deep.codecs import Actions, Observations
+from fhtd.deep.layout import Layout, Sample
 from fhtd.deep.settings import ReplaySettings
-
-
-class Batch(NamedTuple):
-    """Transitions, one to a row; NumPy or JAX arrays."""
-
-    observations: Any
-    #: (batch,), or (batch, length) where an action is a vector.
-    actions: Any
-    #: (batch, n), or (batch, signals).
-    rewards: Any
-    next_observations: Any
-    terminated: Any
-    #: Actions that may be taken next, as 0 or 1; all of them without a mask.
-    next_masks: Any
-    #: Steps between the two observations: n, or fewer at a time limit.
-    lengths: Any
-    #: Importance ratios, where the experience keeps them.
-    ratios: Any = None
-
-
-class Sample(NamedTuple):
-    """A batch as it is drawn: everything in one matrix, but for images."""
-
-    rows: Any
-    images: Any
-    next_images: Any
 
 
 class Transition(NamedTuple):
@@ -47,7 +22,7 @@ class Transition(NamedTuple):
 
     observation: npt.NDArray[Any]
     action: Any
-    #: One number, or one for each signal.
+    #: One number; or one for each signal, or for each step that the action took.
     reward: Any
     following: npt.NDArray[Any]
     terminated: bool
@@ -60,7 +35,7 @@ class Experience(Protocol):
     """What a loop needs to know of it."""
 
     @property
-    def layout(self) -> "Layout":
+    def layout(self) -> Layout:
         """How to read a sample."""
 
     def add(self, stream: int, step: Transition) -> None:
@@ -79,78 +54,37 @@ class Experience(Protocol):
         """Take what `snapshot` gave out of `arrays`, refusing what cannot be."""
 
 
-class Layout:
-    """Which columns of a row hold what; vectors lie in the row, images beside it."""
-
-    def __init__(
-        self,
-        observations: Observations,
-        actions: Actions,
-        n_rewards: int,
-        *,
-        has_masks: bool = True,
-        has_ratios: bool = False,
-    ) -> None:
-        self.observations, self.actions = observations, actions
-        self.is_image = len(observations.shape) > 1
-        length = 0 if self.is_image else int(np.prod(observations.shape))
-        width = int(np.prod(actions.shape))
-        masks = len(actions.all_permitted) if has_masks else 0
-        parts = [length, width, n_rewards, length, 1, masks, 1]
-        ends = np.cumsum([*parts, *([1] if has_ratios else [])]).tolist()
-        self._columns = [slice(*span) for span in zip([0, *ends[:-1]], ends, strict=True)]
-        self.width: int = ends[-1]
-        self.n_rewards = n_rewards
-
-    def unpack(self, sample: Sample) -> Batch:
-        """The fields of a sample; views where it is NumPy's."""
-        now, action, rewards, following, terminated, masks, length, *ratios = (
-            sample.rows[:, span] for span in self._columns
-        )
-        if self.is_image:
-            now, following = sample.images, sample.next_images
-        return Batch(
-            now,
-            action if self.actions.shape else action[:, 0],
-            rewards,
-            following,
-            terminated[:, 0],
-            masks,
-            length[:, 0],
-            ratios[0][:, 0] if ratios else None,
-        )
-
-    def room(self, size: int, memory: int) -> Sample:
-        """Empty rows; refused where they would not fit into memory.
-
-        Frames of stacked pictures are recognised over `memory` rows, and stored once.
-        """
-        shape, dtype = self.observations.shape, self.observations.dtype
-        stack = self.observations.stack
-        images = 2 * int(np.prod(shape)) * dtype.itemsize if self.is_image else 0
-        if stack is not None:
-            images //= 2 * stack
-        needs = f"replay_size {size} for observations of shape {shape} needs"
-        checks.fits_memory(needs, size * (images + 4 * self.width))
-        if stack is not None:
-            store = stacks.Store(size, shape, stack, dtype, memory)
-            columns = [stacks.Column(store, size) for _ in "ab"]
-            return Sample(np.zeros((size, self.width), np.float32), *columns)
-        pictures = [np.zeros((size, *shape), dtype) if self.is_image else None for _ in "ab"]
-        return Sample(np.zeros((size, self.width), np.float32), *pictures)
-
-
 class Rows:
     """Transitions in rows, the newest overwriting the oldest; n-step windows on the way there.
 
     A window that a termination cuts short is kept with rewards of 0 after it; one that a time
-    limit cuts short, with the number of steps it has: fewer are left to bootstrap over.
+    limit cuts short, with the number of steps it has: fewer are left to bootstrap over. The same
+    goes for one action that may take several steps and took fewer.
+
+    Args:
+        size: Rows that are kept.
+        layout: Of a row.
+        n: Transitions in a window.
+        n_streams: Environments.
+        lengths: Steps to each of the states that a row holds beside the first; default: n.
+        max_duration: Most steps that one transition takes.
     """
 
-    def __init__(self, size: int, layout: Layout, n: int = 1, n_streams: int = 1) -> None:
+    def __init__(
+        self,
+        size: int,
+        layout: Layout,
+        n: int = 1,
+        n_streams: int = 1,
+        lengths: Sequence[int] | None = None,
+        max_duration: int = 1,
+    ) -> None:
         self.size = checks.integer("replay_size", size, 1)
         self.n = n
+        #: Most steps that a row spans.
+        self.span = n * max_duration
         self.layout = layout
+        self._lengths = (n,) if lengths is None or len(lengths) == 1 else tuple(lengths)
         # Successive rows of one environment stand so far apart.
         self.all = layout.room(self.size, n_streams * (n + 2))
         #: Views of the columns.
@@ -170,33 +104,42 @@ class Rows:
         window.append(step)
         if step.terminated or step.truncated:
             while window:
-                self._keep(window, step)
+                self._keep(window)
         elif len(window) == self.n:
-            self._keep(window, step)
+            self._keep(window)
 
     def forget(self, stream: int) -> None:
         """Drop the steps of one environment that wait for more rewards."""
         self._windows[stream].clear()
 
-    def _keep(self, window: list[Transition], last: Transition) -> None:
+    def _keep(self, window: list[Transition]) -> None:
         slot = self.count % self.size
-        fields, first = self.fields, window[0]
+        fields, first, last = self.fields, window[0], window[-1]
         if self._stacks is not None:
             for column in self._stacks:
                 column.row = self.count
             self._stacks[0].store.forget(self.count)
         fields.observations[slot], fields.actions[slot] = first.observation, first.action
-        if self.n == 1:
+        length = 1
+        if self.span == 1:
             fields.rewards[slot] = first.reward
         else:
+            earned = first.reward if self.n == 1 else [step.reward for step in window]
+            length = len(earned)
             fields.rewards[slot] = 0
-            fields.rewards[slot, : len(window)] = [step.reward for step in window]
-        fields.next_observations[slot] = last.following
-        fields.terminated[slot] = last.terminated
-        if fields.next_masks.shape[1]:
-            fields.next_masks[slot] = last.next_mask
+            fields.rewards[slot, :length] = earned
+        if len(self._lengths) == 1:
+            fields.next_observations[slot] = last.following
+            fields.terminated[slot] = last.terminated
+            if fields.next_masks.shape[1]:
+                fields.next_masks[slot] = last.next_mask
+        else:
+            ends = [window[min(steps, len(window)) - 1] for steps in self._lengths]
+            fields.next_observations[slot] = np.array([end.following for end in ends])
+            fields.terminated[slot] = [end.terminated for end in ends]
+            fields.next_masks[slot] = np.array([end.next_mask for end in ends])
         # Nothing is bootstrapped after a termination, so that its length makes no difference.
-        fields.lengths[slot] = self.n if last.terminated else len(window)
+        fields.lengths[slot] = self.span if last.terminated else length
         if fields.ratios is not None:
             fields.ratios[slot] = first.ratio
         self.count += 1
@@ -230,6 +173,10 @@ class Rows:
                 arrays[f"window_{i}_observations"] = np.array([s.observation for s in window])
                 arrays[f"window_{i}_actions"] = np.array([s.action for s in window], np.float64)
                 arrays[f"window_{i}_rewards"] = np.array([s.reward for s in window], np.float64)
+                if len(self._lengths) > 1:
+                    following = np.array([s.following for s in window])
+                    arrays[f"window_{i}_followings"] = following
+                    arrays[f"window_{i}_masks"] = np.array([s.next_mask for s in window], np.bool_)
         return {"count": self.count, "windows": [len(window) for window in self._windows]}, arrays
 
     def restore(self, plain: dict[str, Any], arrays: Arrays, frames: int) -> None:
@@ -259,17 +206,27 @@ class Rows:
         check_kind(f"window {i}", done, (length, *actions.shape), np.dtype(np.float64))
         earned = arrays.pop(f"window_{i}_rewards")
         check_kind(f"window {i}", earned, (length,), np.dtype(np.float64))
+        following = seen
+        masks = np.ones((length, len(actions.all_permitted)), np.bool_)
+        if len(self._lengths) > 1:
+            following = arrays.pop(f"window_{i}_followings")
+            check_kind(f"window {i}", following, seen.shape, codec.dtype)
+            found = arrays.pop(f"window_{i}_masks")
+            check_kind(f"window {i}", found, masks.shape, masks.dtype)
+            masks = found
         return [
             Transition(
                 observation,
                 int(action) if not actions.shape else action,
                 float(reward),
-                observation,
+                after,
                 False,
                 False,
-                True,
+                mask,
             )
-            for observation, action, reward in zip(seen, done, earned, strict=True)
+            for observation, action, reward, after, mask in zip(
+                seen, done, earned, following, masks, strict=True
+            )
         ]
 
     def _check_rows(self, filled: int) -> None:
@@ -277,7 +234,7 @@ class Rows:
         possible: dict[str, npt.ArrayLike] = {
             "terminated": [0, 1],
             "next_masks": [0, 1],
-            "lengths": np.arange(1, self.n + 1),
+            "lengths": np.arange(1, self.span + 1),
         }
         for name, values in possible.items():
             if not np.isin(getattr(self.fields, name)[:filled], values).all():
@@ -289,8 +246,16 @@ class Rows:
 class Replay(Rows):
     """The last `replay_size` transitions, sampled uniformly."""
 
-    def __init__(self, settings: ReplaySettings, layout: Layout, n: int = 1) -> None:
-        super().__init__(settings.replay_size, layout, n, settings.n_envs)
+    def __init__(
+        self,
+        settings: ReplaySettings,
+        layout: Layout,
+        n: int = 1,
+        lengths: Sequence[int] | None = None,
+        max_duration: int = 1,
+    ) -> None:
+        size, n_envs = settings.replay_size, settings.n_envs
+        super().__init__(size, layout, n, n_envs, lengths, max_duration)
         self.settings = settings
 
     def batches(self, before: int, now: int, rng: np.random.Generator) -> tuple[Sample, ...]:

@@ -19,7 +19,7 @@ from fhtd.deep import networks, normaliser, windows
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
 from fhtd.deep.codecs import DiscreteActions, Observations
-from fhtd.deep.experience import Batch
+from fhtd.deep.layout import Batch
 from fhtd.deep.normaliser import Seen
 from fhtd.deep.settings import QSettings
 
@@ -117,13 +117,25 @@ def q_learning(
         seen: Seen | None, arrays: Arrays, state: State, batch: Batch
     ) -> tuple[Array, Array | None]:
         """U_j(S'): the best permitted action of each output; and of the base, if there is one."""
-        mask = batch.next_masks[:, :, None] > 0
+
+        def of(following: Array, masks: Array) -> tuple[Array, Array | None]:
+            return ahead(seen, arrays, state, following, masks)
+
+        # A hybrid bootstraps from several states.
+        each = of if len(backup.lengths) == 1 else jax.vmap(of, in_axes=1, out_axes=1)
+        return each(batch.next_observations, batch.next_masks)
+
+    def ahead(
+        seen: Seen | None, arrays: Arrays, state: State, following: Array, masks: Array
+    ) -> tuple[Array, Array | None]:
+        """The same of one state that follows."""
+        mask = masks[:, :, None] > 0
 
         def valued_by(arrays: Arrays, base: windows.Base | None) -> Array:
             """Q_j(S', .), the base first where there is one; what is forbidden is far below."""
             if base is not None:
                 arrays = windows.widened(arrays, base)
-            return jnp.where(mask, outputs(seen, arrays, batch.next_observations), _FORBIDDEN)
+            return jnp.where(mask, outputs(seen, arrays, following), _FORBIDDEN)
 
         fixed = state.target
         if fixed is None or settings.double:

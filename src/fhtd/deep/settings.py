@@ -181,6 +181,9 @@ class QSettings(ReplaySettings):
 
     n_step: int = 1
     """Rewards summed before bootstrapping; with n > 1 only every n-th horizon is learned."""
+    max_duration: int = 1
+    """Most steps that one action takes; above 1, the environment's `info["step_rewards"]` has the
+    reward of each, and horizons and discounts count steps, not actions (paper: suggested)."""
     target_update_interval: int = 1
     """Updates between copies to the target network; 1 is no target network (paper: 1 and 100)."""
     double: bool = False
@@ -199,7 +202,7 @@ class QSettings(ReplaySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.integer("n_step", self.n_step, 1)
+        _check_steps(self.n_step, self.max_duration)
         # Updates are counted in 32 bits.
         checks.integer("target_update_interval", self.target_update_interval, 1, 2**31 - 1)
         checks.boolean("double", self.double)
@@ -226,6 +229,7 @@ class QOptions(ReplayOptions, total=False):
     """Keywords of agents that learn action values."""
 
     n_step: int
+    max_duration: int
     target_update_interval: int
     double: bool
     loss: Loss
@@ -256,6 +260,9 @@ class SoftSettings(ReplaySettings):
     n_step: int = 1
     """Rewards summed before bootstrapping; with n > 1 only every n-th horizon is learned, and the
     steps between are taken as they came, by whatever policy and without its entropy."""
+    max_duration: int = 1
+    """Most steps that one action takes; above 1, the environment's `info["step_rewards"]` has the
+    reward of each, and horizons and discounts count steps, not actions."""
     tau: float | None = None
     """Share of the critics that goes into the target networks at each update; None for none."""
     temperature: float | None = None
@@ -268,7 +275,7 @@ class SoftSettings(ReplaySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.integer("n_step", self.n_step, 1)
+        _check_steps(self.n_step, self.max_duration)
         if self.tau is not None:
             checks.real("tau", self.tau, 0, 1)
             checks.positive("tau", self.tau)
@@ -283,10 +290,40 @@ class SoftOptions(ReplayOptions, total=False):
     """Keywords of soft actor-critics."""
 
     n_step: int
+    max_duration: int
     tau: float | None
     temperature: float | None
     initial_temperature: float
     target_entropy: float | None
+
+
+def _check_steps(n_step: int, max_duration: int) -> None:
+    """Either several actions between two states, or one that takes several steps."""
+    checks.integer("n_step", n_step, 1)
+    checks.integer("max_duration", max_duration, 1)
+    if min(n_step, max_duration) > 1:
+        raise ValueError("max_duration above 1 needs n_step=1: each transition has its own length")
+
+
+def check_durations(settings: Any) -> None:
+    """Refuse actions of several steps where horizons are missing that they may bootstrap from.
+
+    Args:
+        settings: With `horizon`, `horizons`, `deepen_every` and `max_duration`.
+    """
+    if settings.max_duration == 1:
+        return
+    checks.integer("max_duration", settings.max_duration, 1, settings.horizon)
+    if settings.deepen_every is not None:
+        raise ValueError(
+            "max_duration above 1 needs deepen_every=None, and a horizon of its own: a window knows"
+            " one horizon beneath it, and an action of several steps reaches further down"
+        )
+    if settings.horizons is not None:
+        raise ValueError(
+            "max_duration above 1 needs horizons=None: actions may take any number of steps, so "
+            "that all horizons are needed"
+        )
 
 
 S = TypeVar("S", bound=Settings)

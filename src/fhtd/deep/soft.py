@@ -24,7 +24,7 @@ from fhtd.deep import gaussian, networks, windows
 from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
 from fhtd.deep.codecs import BoxActions, Observations
-from fhtd.deep.experience import Batch
+from fhtd.deep.layout import Batch
 from fhtd.deep.settings import SoftSettings
 
 Arrays = tuple[Array, ...]

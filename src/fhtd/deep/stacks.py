@@ -90,9 +90,9 @@ class Store:
         return self._used - 1
 
     def gathered(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(batch, stack) numbers to (batch, height, width, channels) pictures."""
-        found = np.moveaxis(self.frames[numbers], 1, -2)
-        return np.asarray(found.reshape(*found.shape[:3], -1))
+        """(..., stack) numbers to (..., height, width, channels) pictures."""
+        found = np.moveaxis(self.frames[numbers], -4, -2)
+        return np.asarray(found.reshape(*found.shape[:-2], -1))
 
     def refill(self, frames: npt.NDArray[Any]) -> None:
         """Begin with these frames, none of which is needed yet."""
@@ -116,20 +116,29 @@ class Store:
 
 
 class Column:
-    """The stacks of all rows, in place of an array of pictures."""
+    """The stacks of all rows, in place of an array of pictures.
 
-    def __init__(self, store: Store, size: int) -> None:
+    Args:
+        store: Of their frames.
+        size: Rows that are kept.
+        several: Stacks of a row.
+    """
+
+    def __init__(self, store: Store, size: int, several: int = 1) -> None:
         self.store = store
-        self.numbers = np.full((size, store.stack), -1, np.int32)
+        shape = (size, several, store.stack) if several > 1 else (size, store.stack)
+        self.numbers = np.full(shape, -1, np.int32)
         #: Told by whoever writes: the number of the row, which never begins anew.
         self.row = 0
 
     def __setitem__(self, slot: int, stack: npt.NDArray[Any]) -> None:
         """Replace what a row holds."""
-        new = self.store.put(stack, self.row)
-        if self.numbers[slot, 0] >= 0:
-            self.store.release(self.numbers[slot])
-        self.numbers[slot] = new
+        each = stack if self.numbers.ndim > 2 else stack[None]
+        new = [self.store.put(one, self.row) for one in each]
+        old = self.numbers[slot].ravel()
+        if old[0] >= 0:
+            self.store.release(old)
+        self.numbers[slot] = np.reshape(new, self.numbers.shape[1:])
 
     def __getitem__(self, chosen: Any) -> npt.NDArray[Any]:
         """The pictures of some rows."""
@@ -138,16 +147,17 @@ class Column:
 
 def snapshot(columns: tuple[Column, Column], filled: int) -> Arrays:
     """Frames in the order in which rows need them, whatever their numbers were."""
-    numbers = np.stack([column.numbers[:filled] for column in columns])
-    kept, first, place = np.unique(numbers.ravel(), return_index=True, return_inverse=True)
+    each = [column.numbers[:filled] for column in columns]
+    numbers = np.concatenate([one.ravel() for one in each])
+    kept, first, place = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(kept), np.int32)
     rank[order] = np.arange(len(kept), dtype=np.int32)
-    renumbered = rank[place].reshape(numbers.shape)
+    images, next_images = np.split(rank[place], [each[0].size])
     return {
         "frames": columns[0].store.frames[kept[order]],
-        "images": renumbered[0],
-        "next_images": renumbered[1],
+        "images": images.reshape(each[0].shape),
+        "next_images": next_images.reshape(each[1].shape),
     }
 
 
@@ -166,7 +176,7 @@ def restore(columns: tuple[Column, Column], arrays: Arrays, filled: int, count: 
         raise ValueError(f"frames are {frames.dtype.str} of shape {frames.shape}")
     for column, name in zip(columns, ("images", "next_images"), strict=True):
         numbers = arrays.pop(name)
-        if numbers.dtype != np.int32 or numbers.shape != (filled, store.stack):
+        if numbers.dtype != np.int32 or numbers.shape != (filled, *column.numbers.shape[1:]):
             raise ValueError(f"{name} are {numbers.dtype.str} of shape {numbers.shape}")
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(frames):
             raise ValueError(f"{name} are frames that are not there")
@@ -177,4 +187,4 @@ def restore(columns: tuple[Column, Column], arrays: Arrays, filled: int, count: 
         store.need(column.numbers[:filled])
     for row in range(max(count - store._memory, 0), count):
         for column in columns:
-            store.meet(column.numbers[row % size], row)
+            store.meet(column.numbers[row % size].ravel(), row)

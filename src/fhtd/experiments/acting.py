@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from fhtd import checks, problems
+from fhtd.experiments import mazes
+from fhtd.features import Features
 from fhtd.online import FHQ
-from fhtd.online.simulate import simulate
 from fhtd.reproduction import (
     Arrays,
     Block,
@@ -19,9 +18,6 @@ from fhtd.reproduction import (
     Verdict,
     above,
     below,
-    exactly,
-    join_runs,
-    run_blocks,
     style,
 )
 from fhtd.statistics import Interval
@@ -30,7 +26,6 @@ from fhtd.weighting import Weighting
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_BLOCK = 100
 #: Of the best horizon's episode length: what counts as noise.
 _NOISE = 0.02
 
@@ -51,17 +46,8 @@ class Config:
     """Probability of a random action."""
 
     def __post_init__(self) -> None:
-        checks.integer("runs", self.runs, 1)
-        checks.integer("episodes", self.episodes, 1)
-        for horizon in self.horizons:
-            checks.integer("horizons", horizon, 1)
-        for step_size in self.step_sizes:
-            checks.positive("step_sizes", step_size)
-        if len(self.horizons) < 2 or list(self.horizons) != sorted(set(self.horizons)):
-            raise ValueError("horizons must ascend and hold at least two values")
-        if not self.step_sizes:
-            raise ValueError("step_sizes must not be empty")
-        checks.real("epsilon", self.epsilon, 0, 1)
+        mazes.check(self)
+        mazes.check_horizons(self.horizons)
 
     @classmethod
     def smoke(cls) -> "Config":
@@ -87,17 +73,6 @@ class Arm:
         return f"what 1 to {self.horizon} agree on"
 
 
-@dataclass(frozen=True)
-class At:
-    """An arm at a step size."""
-
-    arm: Arm
-    step_size: float
-
-    def __str__(self) -> str:
-        return f"{self.arm}@{exactly(self.step_size)}"
-
-
 def alone(config: Config) -> list[Arm]:
     """One horizon each."""
     return [Arm("final", horizon) for horizon in config.horizons]
@@ -115,47 +90,29 @@ def arms(config: Config) -> list[Arm]:
 
 def blocks(config: Config) -> list[Block]:
     """Every arm at every step size."""
-    return [
-        block
-        for arm in arms(config)
-        for step_size in config.step_sizes
-        for block in run_blocks(At(arm, step_size), config.runs, _BLOCK)
-    ]
+    return mazes.blocks(config, arms(config))
 
 
 def run(config: Config, seed: int, block: Block) -> Arrays:
     """Mean episode length of each run."""
     arm: Arm = block.arm.arm
-    maze = problems.slippery_maze()
-    learner = FHQ(
-        maze.features,
-        maze.mdp.n_actions,
-        Weighting.exponential(arm.horizon),
-        step_size=block.arm.step_size,
-        epsilon=config.epsilon,
-        acting=arm.acting,
-    )
-    found = simulate(
-        learner,
-        maze.mdp,
-        episodes=config.episodes,
-        runs=block.runs,
-        record_at=[],
-        seed=seed,
-        threads=1,
-    )
-    assert found.lengths is not None
-    return {"length": found.lengths.mean(axis=1)}
+
+    def make(features: Features, n_actions: int) -> FHQ:
+        return FHQ(
+            features,
+            n_actions,
+            Weighting.exponential(arm.horizon),
+            step_size=block.arm.step_size,
+            epsilon=config.epsilon,
+            acting=arm.acting,
+        )
+
+    return mazes.run(config, seed, block, make)
 
 
 def combine(config: Config, results: Results) -> Arrays:
     """(step sizes, runs) of mean episode lengths for each arm."""
-    return {
-        str(arm): np.stack(
-            [join_runs(results, At(arm, step_size), "length") for step_size in config.step_sizes]
-        )
-        for arm in arms(config)
-    }
+    return mazes.combine(config, results, arms(config))
 
 
 def plot(config: Config, data: Arrays) -> "Figure":
@@ -173,24 +130,16 @@ def plot(config: Config, data: Arrays) -> "Figure":
     return figure
 
 
-def _best(data: Arrays, arm: Arm) -> npt.NDArray[np.float64]:
-    """Runs of an arm at its own best step size."""
-    lengths = data[str(arm)]
-    best: npt.NDArray[np.float64] = lengths[np.argmin(lengths.mean(axis=1))]
-    return best
-
-
 def claims(config: Config, data: Arrays) -> list[Claim]:
     """Written before the runs that judge them."""
     ours, longest = together(config), alone(config)[-1]
-    best = min(alone(config), key=lambda arm: float(_best(data, arm).mean()))
+    best = min(alone(config), key=lambda arm: float(mazes.best(data, arm).mean()))
     rule = (
         "each arm at its own best step size; difference in mean episode length, paired over seeds, "
         "with its 95% interval; "
     )
-    gain = Interval.of(_best(data, longest) - _best(data, ours))
-    loss = Interval.of(_best(data, ours) - _best(data, best))
-    allowed = _NOISE * float(_best(data, best).mean())
+    gain, loss = mazes.gap(data, longest, ours), mazes.gap(data, ours, best)
+    allowed = _NOISE * float(mazes.best(data, best).mean())
     within = Verdict.FAILS if loss.low > 0 else below(loss, allowed)
     return [
         Claim(
@@ -206,7 +155,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             "without knowing which that is.",
             rule + f"holds if it reaches down to 0 and not up to {_NOISE:.0%} of the best one's "
             "length, fails if it lies above 0",
-            f"{loss} more steps an episode than the {_best(data, best).mean():.4g} of "
+            f"{loss} more steps an episode than the {mazes.best(data, best).mean():.4g} of "
             f"H = {best.horizon}",
             within,
         ),
@@ -215,18 +164,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """Every arm at every step size."""
-    rows = [(arm, i) for arm in arms(config) for i in range(len(config.step_sizes))]
-    stats = [Interval.of(data[str(arm)][i]) for arm, i in rows]
-    return {
-        "lengths": style.as_columns(
-            ("arm", "step_size", "mean_length", "low", "high"),
-            [arm.words for arm, _ in rows],
-            [config.step_sizes[i] for _, i in rows],
-            [s.mean for s in stats],
-            [s.low for s in stats],
-            [s.high for s in stats],
-        )
-    }
+    return {"lengths": mazes.table(config, data, {arm: arm.words for arm in arms(config)})}
 
 
 EXPERIMENT = Experiment(

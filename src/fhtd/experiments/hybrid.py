@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from fhtd import checks, oracle, policy, problems
+from fhtd.experiments import mazes
+from fhtd.features import Features
 from fhtd.horizons import closed_horizons
 from fhtd.online import NStepFHQ
-from fhtd.online.simulate import simulate
 from fhtd.reproduction import (
     Arrays,
     Block,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_BLOCK = 100
 #: Worlds of a block, which take some seconds.
 _WORLDS = 10
 #: What the claims compare.
@@ -79,15 +78,9 @@ class Config:
     """Probability of a random action (paper: 0.1 in the maze)."""
 
     def __post_init__(self) -> None:
-        checks.integer("runs", self.runs, 1)
+        mazes.check(self)
         checks.integer("size", self.size, 2)
         checks.integer("horizon", self.horizon, 16)
-        checks.integer("episodes", self.episodes, 1)
-        checks.real("epsilon", self.epsilon, 0, 1)
-        for step_size in self.step_sizes:
-            checks.positive("step_sizes", step_size)
-        if not self.step_sizes:
-            raise ValueError("step_sizes must not be empty")
         for name, needed in _CLAIMED.items():
             if not needed <= set(getattr(self, name)):
                 raise ValueError(f"{name} must hold {sorted(needed)}, which the claims are about")
@@ -125,17 +118,6 @@ class Arm:
         return _size(self.horizon, self.n, self.k)
 
 
-@dataclass(frozen=True)
-class At:
-    """An arm at a step size."""
-
-    arm: Arm
-    step_size: float
-
-    def __str__(self) -> str:
-        return f"{self.arm}@{exactly(self.step_size)}"
-
-
 def arms(config: Config, horizon: int) -> list[Arm]:
     """One-step FHQ, and every hybrid of a final horizon."""
     hybrids = [
@@ -144,16 +126,14 @@ def arms(config: Config, horizon: int) -> list[Arm]:
     return [Arm(horizon, 1, 0), *hybrids]
 
 
+def everything(config: Config) -> list[Arm]:
+    """The arms of all final horizons."""
+    return [arm for horizon in config.maze_horizons for arm in arms(config, horizon)]
+
+
 def blocks(config: Config) -> list[Block]:
     """The worlds, and every arm in the maze at every step size."""
-    maze = [
-        block
-        for horizon in config.maze_horizons
-        for arm in arms(config, horizon)
-        for step_size in config.step_sizes
-        for block in run_blocks(At(arm, step_size), config.runs, _BLOCK)
-    ]
-    return [*run_blocks("worlds", config.runs, _WORLDS), *maze]
+    return [*run_blocks("worlds", config.runs, _WORLDS), *mazes.blocks(config, everything(config))]
 
 
 def run(config: Config, seed: int, block: Block) -> Arrays:
@@ -162,27 +142,19 @@ def run(config: Config, seed: int, block: Block) -> Arrays:
         found = [_world(config, seed, world) for world in block.runs]
         return {name: np.array([one[name] for one in found]) for name in found[0]}
     arm: Arm = block.arm.arm
-    maze = problems.slippery_maze()
-    learner = NStepFHQ(
-        maze.features,
-        maze.mdp.n_actions,
-        Weighting.exponential(arm.horizon),
-        arm.n,
-        one_step_horizons=arm.k,
-        step_size=block.arm.step_size,
-        epsilon=config.epsilon,
-    )
-    seen = simulate(
-        learner,
-        maze.mdp,
-        episodes=config.episodes,
-        runs=block.runs,
-        record_at=[],
-        seed=seed,
-        threads=1,
-    )
-    assert seen.lengths is not None
-    return {"length": seen.lengths.mean(axis=1)}
+
+    def make(features: Features, n_actions: int) -> NStepFHQ:
+        return NStepFHQ(
+            features,
+            n_actions,
+            Weighting.exponential(arm.horizon),
+            arm.n,
+            one_step_horizons=arm.k,
+            step_size=block.arm.step_size,
+            epsilon=config.epsilon,
+        )
+
+    return mazes.run(config, seed, block, make)
 
 
 def _world(config: Config, seed: int, world: int) -> Arrays:
@@ -213,19 +185,8 @@ def _world(config: Config, seed: int, world: int) -> Arrays:
 
 def combine(config: Config, results: Results) -> Arrays:
     """(worlds, behaviours, n, k) for the worlds, (step sizes, runs) for each arm in the maze."""
-    data = {name: join_runs(results, "worlds", name) for name in ("error", "loss")}
-    for horizon in config.maze_horizons:
-        for arm in arms(config, horizon):
-            lengths = [join_runs(results, At(arm, one), "length") for one in config.step_sizes]
-            data[str(arm)] = np.stack(lengths)
-    return data
-
-
-def _best(data: Arrays, arm: Arm) -> npt.NDArray[np.float64]:
-    """Runs of an arm at its own best step size."""
-    lengths = data[str(arm)]
-    best: npt.NDArray[np.float64] = lengths[np.argmin(lengths.mean(axis=1))]
-    return best
+    worlds = {name: join_runs(results, "worlds", name) for name in ("error", "loss")}
+    return worlds | mazes.combine(config, results, everything(config))
 
 
 def plot(config: Config, data: Arrays) -> "Figure":
@@ -243,9 +204,9 @@ def plot(config: Config, data: Arrays) -> "Figure":
         first, *hybrids = arms(config, horizon)
         for j, n in enumerate(config.maze_backups):
             members = [arm for arm in hybrids if arm.n == n]
-            found = [Interval.of(_best(data, arm)) for arm in members]
+            found = [Interval.of(mazes.best(data, arm)) for arm in members]
             _draw(panel, [arm.size for arm in members], found, f"n = {n}", j + 1)
-        _draw(panel, [first.size], [Interval.of(_best(data, first))], "one-step FHQ", 0)
+        _draw(panel, [first.size], [Interval.of(mazes.best(data, first))], "one-step FHQ", 0)
         title = f"Slippery maze, H = {horizon}"
         style.label(panel, title, "horizons learned", f"mean of {config.episodes} episodes (steps)")
     style.say(
@@ -279,10 +240,10 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
         "each arm at its own best step size; difference in mean episode length, paired over seeds, "
         "with its 95% interval; "
     )
-    saved = Interval.of(_best(data, Arm(short, 8, 0)) - _best(data, Arm(short, 8, 2)))
-    near, far = (_best(data, Arm(final, 1, 0)) for final in (short, long))
-    lost = Interval.of(_best(data, Arm(short, 2, 8)) - near)
-    more = Interval.of(_best(data, Arm(long, 2, 8)) - far)
+    saved = mazes.gap(data, Arm(short, 8, 0), Arm(short, 8, 2))
+    near, far = (mazes.best(data, Arm(final, 1, 0)) for final in (short, long))
+    lost = Interval.of(mazes.best(data, Arm(short, 2, 8)) - near)
+    more = Interval.of(mazes.best(data, Arm(long, 2, 8)) - far)
     as_good = paired + f"holds if it lies below {_AS_GOOD:.0%} of FHQ's length, fails if above"
     return [
         Claim(
@@ -350,8 +311,8 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
         for j in range(len(config.backups))
         for m in range(len(config.one_step_horizons))
     ]
-    members = [arm for horizon in config.maze_horizons for arm in arms(config, horizon)]
-    lengths = [Interval.of(_best(data, arm)) for arm in members]
+    members = everything(config)
+    lengths = [Interval.of(mazes.best(data, arm)) for arm in members]
     steps = [config.step_sizes[int(np.argmin(data[str(arm)].mean(axis=1)))] for arm in members]
     return {
         "worlds": style.as_columns(

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from fhtd import checks, oracle, policy, problems
+from fhtd.experiments import mazes
+from fhtd.features import Features
 from fhtd.online import FHQ, QLearning
 from fhtd.online.control import ControlLearner
-from fhtd.online.simulate import simulate
 from fhtd.reproduction import (
     Arrays,
     Block,
@@ -20,8 +18,6 @@ from fhtd.reproduction import (
     above,
     below,
     exactly,
-    join_runs,
-    run_blocks,
     style,
     truth_of,
     worst,
@@ -31,8 +27,6 @@ from fhtd.weighting import Weighting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_BLOCK = 100
 
 
 @dataclass(frozen=True)
@@ -53,21 +47,12 @@ class Config:
     """Probability of a random action (paper: 0.1)."""
 
     def __post_init__(self) -> None:
-        checks.integer("runs", self.runs, 1)
-        checks.integer("episodes", self.episodes, 1)
-        for horizon in self.horizons:
-            checks.integer("horizons", horizon, 1)
+        mazes.check(self)
+        mazes.check_horizons(self.horizons)
         for discount in self.discounts:
             checks.real("discounts", discount, 0, 1)
-        for step_size in self.step_sizes:
-            checks.positive("step_sizes", step_size)
-        if len(self.horizons) < 2 or list(self.horizons) != sorted(set(self.horizons)):
-            raise ValueError("horizons must ascend and hold at least two values")
         if not self.discounts or min(self.discounts) == 1:
             raise ValueError("discounts must hold a value below 1")
-        if not self.step_sizes:
-            raise ValueError("step_sizes must not be empty")
-        checks.real("epsilon", self.epsilon, 0, 1)
 
     @classmethod
     def smoke(cls) -> "Config":
@@ -84,17 +69,6 @@ class Arm:
 
     def __str__(self) -> str:
         return f"{self.algorithm}-{exactly(self.value)}"
-
-
-@dataclass(frozen=True)
-class At:
-    """An arm at a step size."""
-
-    arm: Arm
-    step_size: float
-
-    def __str__(self) -> str:
-        return f"{self.arm}@{exactly(self.step_size)}"
 
 
 def fhq_arms(config: Config) -> list[Arm]:
@@ -114,56 +88,25 @@ def arms(config: Config) -> list[Arm]:
 
 def blocks(config: Config) -> list[Block]:
     """Every arm at every step size."""
-    return [
-        block
-        for arm in arms(config)
-        for step_size in config.step_sizes
-        for block in run_blocks(At(arm, step_size), config.runs, _BLOCK)
-    ]
+    return mazes.blocks(config, arms(config))
 
 
 def run(config: Config, seed: int, block: Block) -> Arrays:
     """Mean episode length of each run."""
     arm: Arm = block.arm.arm
-    maze = problems.slippery_maze()
-    learner: ControlLearner
-    if arm.algorithm == "fhq":
-        learner = FHQ(
-            maze.features,
-            maze.mdp.n_actions,
-            Weighting.exponential(int(arm.value)),
-            step_size=block.arm.step_size,
-            epsilon=config.epsilon,
-        )
-    else:
-        learner = QLearning(
-            maze.features,
-            maze.mdp.n_actions,
-            arm.value,
-            step_size=block.arm.step_size,
-            epsilon=config.epsilon,
-        )
-    found = simulate(
-        learner,
-        maze.mdp,
-        episodes=config.episodes,
-        runs=block.runs,
-        record_at=[],
-        seed=seed,
-        threads=1,
-    )
-    assert found.lengths is not None
-    return {"length": found.lengths.mean(axis=1)}
+    common = {"step_size": block.arm.step_size, "epsilon": config.epsilon}
+
+    def make(features: Features, n_actions: int) -> ControlLearner:
+        if arm.algorithm == "fhq":
+            return FHQ(features, n_actions, Weighting.exponential(int(arm.value)), **common)
+        return QLearning(features, n_actions, arm.value, **common)
+
+    return mazes.run(config, seed, block, make)
 
 
 def combine(config: Config, results: Results) -> Arrays:
     """(step sizes, runs) of mean episode lengths for each arm."""
-    return {
-        str(arm): np.stack(
-            [join_runs(results, At(arm, step_size), "length") for step_size in config.step_sizes]
-        )
-        for arm in arms(config)
-    }
+    return mazes.combine(config, results, arms(config))
 
 
 def plot(config: Config, data: Arrays) -> "Figure":
@@ -188,18 +131,6 @@ def plot(config: Config, data: Arrays) -> "Figure":
     return figure
 
 
-def _best(data: Arrays, arm: Arm) -> npt.NDArray[np.float64]:
-    """Runs of an arm at its own best step size."""
-    lengths = data[str(arm)]
-    best: npt.NDArray[np.float64] = lengths[np.argmin(lengths.mean(axis=1))]
-    return best
-
-
-def _gap(data: Arrays, worse: Arm, better: Arm) -> Interval:
-    """How many more steps `worse` takes, paired over seeds."""
-    return Interval.of(_best(data, worse) - _best(data, better))
-
-
 def claims(config: Config, data: Arrays) -> list[Claim]:
     """The orderings that the paper reads off its two panels, each arm at its best step size."""
     rule = (
@@ -209,7 +140,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     )
     found = []
     short, good, *longer = fhq_arms(config)
-    gap = _gap(data, short, good)
+    gap = mazes.gap(data, short, good)
     found.append(
         Claim(
             "too-short-is-poor",
@@ -220,7 +151,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
         )
     )
     for arm in longer:
-        gap = _gap(data, arm, good)
+        gap = mazes.gap(data, arm, good)
         found.append(
             Claim(
                 f"shorter-than-{arm.value}",
@@ -231,9 +162,9 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             )
         )
     paper = [arm for arm in q_arms(config) if arm.value < 1]
-    means = {arm: _best(data, arm).mean() for arm in paper}
+    means = {arm: mazes.best(data, arm).mean() for arm in paper}
     first, last = min(means, key=lambda a: means[a]), max(means, key=lambda a: means[a])
-    gap = _gap(data, last, first)
+    gap = mazes.gap(data, last, first)
     share = Interval(*(100 * bound / means[first] for bound in (gap.mean, gap.low, gap.high)))
     found.append(
         Claim(
@@ -245,7 +176,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
             below(share, 10.0),
         )
     )
-    gap = _gap(data, first, good)
+    gap = mazes.gap(data, first, good)
     found.append(
         Claim(
             "fhq-against-q",
@@ -258,7 +189,7 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     )
     if 1.0 in config.discounts:
         full = Arm("q", 1.0)
-        gaps = [_gap(data, full, good), _gap(data, full, first)]
+        gaps = [mazes.gap(data, full, good), mazes.gap(data, full, first)]
         found.append(
             Claim(
                 "shorter-than-episode",
@@ -292,18 +223,7 @@ def optimal_length() -> float:
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """Every arm at every step size."""
-    rows = [(arm, i) for arm in arms(config) for i in range(len(config.step_sizes))]
-    stats = [Interval.of(data[str(arm)][i]) for arm, i in rows]
-    return {
-        "lengths": style.as_columns(
-            ("arm", "step_size", "mean_length", "low", "high"),
-            [str(arm) for arm, _ in rows],
-            [config.step_sizes[i] for _, i in rows],
-            [s.mean for s in stats],
-            [s.low for s in stats],
-            [s.high for s in stats],
-        )
-    }
+    return {"lengths": mazes.table(config, data, {arm: str(arm) for arm in arms(config)})}
 
 
 EXPERIMENT = Experiment(

@@ -10,7 +10,7 @@ import numpy as np
 from fhtd import checks, progress
 from fhtd.boards import Printed
 from fhtd.callbacks import Group
-from fhtd.environments import STEP_REWARDS, another, make
+from fhtd.environments import another, make, step_rewards
 from fhtd.evaluation import Evaluated, evaluated
 from fhtd.features import Features
 
@@ -88,7 +88,7 @@ def _loop(
         # The environment may write its next observation into the same array.
         following = deepcopy(seen)
         # Several where one transition took several steps, as `fhtd.envs.Repeat` makes them.
-        single = info.get(STEP_REWARDS, (reward,))
+        single = step_rewards(reward, info)
         learner.update(
             observation,
             action,

@@ -45,7 +45,7 @@ class Signal:
     labels: tuple[str, ...]
     #: (steps, labels, horizons).
     values: npt.NDArray[np.float64]
-    #: What came at each step.
+    #: What came at each step of the environment.
     came: npt.NDArray[np.float64]
     #: Horizons that were learned; infinity for a value without end.
     horizons: npt.NDArray[np.float64]
@@ -57,6 +57,8 @@ class Signal:
     hidden: str = ""
     #: What the reader should know of it.
     about: str = ""
+    #: Where in what came each action begins; None where each takes one step.
+    starts: npt.NDArray[np.int64] | None = None
 
     @property
     def counted(self) -> str:
@@ -225,19 +227,24 @@ def _rate(environment: Any) -> float:
 def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> list[Signal]:
     """The agent's own values, of every action or of some: without end, and of each horizon."""
     values = np.array([step.values for step in steps], np.float64)
-    came = np.array([step.reward for step in steps], np.float64)
+    came = np.concatenate([step.rewards for step in steps]).astype(np.float64)
+    ends = np.cumsum([len(step.rewards) for step in steps])
+    starts = None if len(came) == len(steps) else np.append(0, ends[:-1])
     chosen = np.array([step.row for step in steps])
     horizons = np.asarray(agent.horizons, np.float64)
     fixed = horizons[np.isfinite(horizons)]
+    beside = _entropy(agent)
+    if starts is not None:
+        beside += " Horizons count steps of the environment, of which an action takes several."
     found = []
     if values.shape[1] == 1 < len(actions):
         # A critic of states: one value, whatever is done.
         actions = ("expected",)
     if len(fixed) < len(horizons):
-        weights = agent.reward_weights(len(steps))[-1:]
+        weights = agent.reward_weights(len(came))[-1:]
         hidden = f"{type(agent).__name__} learns one value without a horizon"
-        about = f"One discounted return, to the end of the episode.{_entropy(agent)}"
-        last = (values[:, :, -1:], came, horizons[-1:], weights, chosen, hidden, about)
+        about = f"One discounted return, to the end of the episode.{beside}"
+        last = (values[:, :, -1:], came, horizons[-1:], weights, chosen, hidden, about, starts)
         found.append(Signal("reward", actions, *last))
     if len(fixed):
         weights = agent.reward_weights(int(fixed[-1]))[: len(fixed)]
@@ -251,9 +258,9 @@ def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> lis
         if found:
             name = "reward, auxiliary horizons"
             about = f"Learned beside the value without end, and not acted on. {about}"
-        hidden = _hidden(fixed, weights)
-        shorter = (values[:, :, : len(fixed)], came, fixed, weights, chosen, hidden)
-        found.append(Signal(name, actions, *shorter, f"{about}{_entropy(agent)}"))
+        hidden, about = _hidden(fixed, weights), f"{about}{beside}"
+        shorter = (values[:, :, : len(fixed)], came, fixed, weights, chosen, hidden, about, starts)
+        found.append(Signal(name, actions, *shorter))
     return found
 
 
@@ -314,6 +321,7 @@ def _data(signal: Signal) -> dict[str, Any]:
         "labels": list(signal.labels),
         "values": packed(signal.values, "f4"),
         "came": packed(signal.came, "f8"),
+        "starts": None if signal.starts is None else signal.starts.tolist(),
         "horizons": [int(h) if math.isfinite(h) else None for h in signal.horizons],
         "weights": packed(signal.weights, "f8"),
         "reach": signal.weights.shape[1],
@@ -332,11 +340,11 @@ def _range(*arrays: npt.NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _charts(number: int, signal: Signal) -> dict[str, Any]:
-    steps = (-0.5, len(signal.came) - 0.5)
+    steps = (-0.5, len(signal.values) - 0.5)
     what = "reward" if signal.name.startswith("reward") else "signal"
     endless = not np.isfinite(signal.horizons[-1])
     found = {}
-    chosen = signal.values[np.arange(len(signal.came)), signal.chosen]
+    chosen = signal.values[np.arange(len(signal.values)), signal.chosen]
     empty = {"x": [0.0], "y": [0.0]}
     tips = {"step": "@x", "value": "@y{0.0000}"}
     whole = charts.figure("step of the episode", "return", x_range=steps)
@@ -379,13 +387,9 @@ def _charts(number: int, signal: Signal) -> dict[str, Any]:
 
 def _sums(signal: Signal) -> npt.NDArray[np.float64]:
     """What came over the final horizon from each step on, for the scale of a chart."""
-    last = signal.weights[-1]
-    return np.array(
-        [
-            signal.came[t : t + len(last)] @ last[: len(signal.came) - t]
-            for t in range(len(signal.came))
-        ]
-    )
+    last, came = signal.weights[-1], signal.came
+    starts = range(len(came)) if signal.starts is None else signal.starts
+    return np.array([came[t : t + len(last)] @ last[: len(came) - t] for t in starts])
 
 
 def _body(title: str, about: str, note: str, signals: Sequence[Signal], steps: int) -> str:

@@ -25,17 +25,19 @@ def record_episode(
     On the right: the estimate of the final horizon for the action taken, and the sum that really
     followed (over as many steps, discounted as the agent does), up to the moment shown.
     """
-    frames, estimates, rewards = [], [], []
+    frames, estimates, starts = [], [], []
+    rewards: list[float] = []
     for step in islice(agent.episode(environment, epsilon=epsilon, seed=seed), max_steps):
         frame = environment.render()
         if frame is None or np.ndim(frame) != 3:
             raise ValueError("environment must render rgb_array pictures to be recorded")
         frames.append(frame)
         estimates.append(float(step.values[step.row, -1]))
-        rewards.append(step.reward)
-    outcomes = agent.returns(np.array(rewards))
+        starts.append(len(rewards))
+        rewards += step.rewards
+    outcomes = agent.returns(np.array(rewards))[starts]
     _animate(np.array(frames), np.array(estimates), outcomes, path, frame_rate, every)
-    return len(rewards)
+    return len(frames)
 
 
 def _animate(

@@ -8,11 +8,12 @@ import optax
 from fhtd import checks
 from fhtd.deep import windows
 from fhtd.deep.algorithm import Algorithm
+from fhtd.deep.backup import Backup
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
 from fhtd.deep.q_learning import q_learning
-from fhtd.deep.settings import MOST_HORIZONS, QOptions, QSettings
+from fhtd.deep.settings import MOST_HORIZONS, QOptions, QSettings, check_durations
 from fhtd.horizons import closed_horizons
 from fhtd.weighting import Weighting
 
@@ -34,6 +35,9 @@ class DFHQSettings(QSettings):
     """Final horizon H (paper: 64)."""
     horizons: tuple[int, ...] | None = None
     """Which horizons to learn: any ascending set that is closed under the backup."""
+    one_step_horizons: int = 0
+    """How many of the first horizons sum one reward where `n_step` is above 1: a hybrid (paper:
+    suggested in the appendix on off-policyness)."""
     deepen_every: int | None = None
     """Updates after which the horizons move on by one: `horizon` of them are a window over a frozen
     one beneath, and the final horizon grows without bound (paper: suggested as future work)."""
@@ -49,6 +53,13 @@ class DFHQSettings(QSettings):
         super().__post_init__()
         checks.integer("horizon", self.horizon, 1, MOST_HORIZONS)
         checks.boolean("unshared", self.unshared)
+        check_durations(self)
+        checks.integer("one_step_horizons", self.one_step_horizons, 0)
+        if self.one_step_horizons and (self.n_step == 1 or self.deepen_every is not None):
+            raise ValueError(
+                "one_step_horizons needs n_step above 1, of which it keeps the first horizons free,"
+                " and deepen_every=None: a window that moves leaves them behind"
+            )
         if self.deepen_every is not None:
             checks.integer("deepen_every", self.deepen_every, 1, 2**31 - 1)
             if self.unshared:
@@ -60,7 +71,10 @@ class DFHQSettings(QSettings):
             raise ValueError(
                 f"acting must be final, mean, agreement, a number or weights: {self.acting!r}"
             )
-        size = len(closed_horizons(self.horizon, self.n_step, self.horizons, n_name="n_step"))
+        learned = closed_horizons(
+            self.horizon, self.n_step, self.horizons, self.one_step_horizons, n_name="n_step"
+        )
+        size = len(learned)
         scaled_loss_weights(self.loss_weights, size)
         if self.acting != "agreement":
             acting_weights(self.acting, size)
@@ -71,6 +85,7 @@ class DFHQOptions(QOptions, total=False):
 
     horizon: int
     horizons: tuple[int, ...] | None
+    one_step_horizons: int
     deepen_every: int | None
     unshared: bool
     loss_weights: tuple[float, ...] | None
@@ -125,6 +140,22 @@ class DFHQ(HorizonAgent[DFHQSettings], QAgent[DFHQSettings]):
         self._taking(weighting, settings, given)
         self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **given)
+
+    def backup_of(self, weighting: Weighting) -> Backup:
+        """Of single steps, n steps, or both; or of as many as an action takes.
+
+        Args:
+            weighting: of future rewards.
+
+        Returns:
+            The backup of all learned horizons.
+        """
+        settings = self.settings
+        if not settings.one_step_horizons:
+            return super().backup_of(weighting)
+        return Backup.fixed_horizons(
+            weighting, settings.n_step, settings.horizons, settings.one_step_horizons
+        )
 
     def make_algorithm(self) -> Algorithm:
         """Q-learning towards the backup's targets.

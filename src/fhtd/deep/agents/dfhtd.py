@@ -20,7 +20,8 @@ from fhtd.deep.algorithm import Algorithm, Metrics
 from fhtd.deep.backup import Backup
 from fhtd.deep.backup_agent import scaled_loss_weights
 from fhtd.deep.codecs import BoxActions, DiscreteActions
-from fhtd.deep.experience import Batch, Experience, Layout, Replay
+from fhtd.deep.experience import Experience, Replay
+from fhtd.deep.layout import Batch, Layout
 from fhtd.deep.loop import Choose, Measure, Present
 from fhtd.deep.settings import MOST_HORIZONS, ReplayOptions, ReplaySettings
 from fhtd.weighting import Weighting

@@ -88,9 +88,8 @@ class DQN(QAgent[DQNSettings]):
     def make_backup(self) -> Backup:
         """The last output points at itself; auxiliary ones come before it."""
         settings = self.settings
-        return Backup.infinite_horizon(
-            settings.discount, settings.n_step, settings.auxiliary_horizons
-        )
+        steps = settings.n_step * settings.max_duration
+        return Backup.infinite_horizon(settings.discount, steps, settings.auxiliary_horizons)
 
     @property
     def acting_weights(self) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ from fhtd import checks
 from fhtd.deep import windows
 from fhtd.deep.backup_agent import HorizonAgent, acting_weights, scaled_loss_weights
 from fhtd.deep.presets import presets_of
-from fhtd.deep.settings import MOST_HORIZONS, SoftOptions, SoftSettings
+from fhtd.deep.settings import MOST_HORIZONS, SoftOptions, SoftSettings, check_durations
 from fhtd.deep.soft import moved
 from fhtd.deep.soft_agent import SoftAgent
 from fhtd.horizons import closed_horizons
@@ -43,6 +43,7 @@ class FHSACSettings(SoftSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.integer("horizon", self.horizon, 1, MOST_HORIZONS)
+        check_durations(self)
         if self.deepen_every is not None:
             checks.integer("deepen_every", self.deepen_every, 1, 2**31 - 1)
         size = len(closed_horizons(self.horizon, self.n_step, self.horizons, n_name="n_step"))

@@ -64,4 +64,5 @@ class SAC(SoftAgent[SACSettings]):
 
     def make_backup(self) -> Backup:
         """The single output points at itself."""
-        return Backup.infinite_horizon(self.settings.discount, self.settings.n_step)
+        settings = self.settings
+        return Backup.infinite_horizon(settings.discount, settings.n_step * settings.max_duration)

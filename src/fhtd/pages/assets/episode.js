@@ -12,19 +12,16 @@
 
   const value = (one, t, label, j) => one.values[(t * one.labels.length + label) * one.horizons.length + j];
 
+  /** Where in what came a step begins: further on where earlier actions took several steps. */
+  const start = (one, t) => one.starts?.[t] ?? t;
+
   /** What came of horizon j from step t on; null where the episode was cut off before it was over. */
   function outcome(one, t, j) {
-    const horizon = one.horizons[j];
-    const length = horizon === null ? T - t : horizon;
+    const horizon = one.horizons[j], first = start(one, t), left = one.came.length - first;
+    if (!data.ended && (horizon === null || horizon > left)) return null;
     let sum = 0;
-    for (let k = 0; k < length; k++) {
-      if (t + k >= T) {
-        if (!data.ended) return null;
-        break;
-      }
-      sum += one.weights[j * one.reach + k] * one.came[t + k];
-    }
-    return horizon === null && !data.ended ? null : sum;
+    for (let k = 0; k < Math.min(horizon ?? left, left); k++) sum += one.weights[j * one.reach + k] * one.came[first + k];
+    return sum;
   }
 
   /** Expected reward of each coming step: what each horizon has more than the ones before it. */
@@ -105,8 +102,9 @@
       const label = wanted === "" ? one.chosen[now] : +wanted;
       const width = +(one.place.querySelector(".bins")?.value ?? 1);
       ahead.set(`ahead-value-${i}`, binned(one.horizons, expected(one, now, label), width));
-      const left = data.ended ? one.horizons.length : Math.min(one.horizons.length, T - now);
-      const came = Array.from({ length: left }, (_, k) => one.came[now + k] ?? 0);
+      const first = start(one, now);
+      const left = data.ended ? one.horizons.length : Math.min(one.horizons.length, one.came.length - first);
+      const came = Array.from({ length: left }, (_, k) => one.came[first + k] ?? 0);
       ahead.set(`ahead-came-${i}`, binned(one.horizons.slice(0, left), came, width));
     }
   }
