@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 jax = pytest.importorskip("jax")
@@ -17,7 +17,7 @@ from fhtd.deep.experience import Rows, Transition  # noqa: E402
 from fhtd.deep.layout import Batch, Layout, Sample  # noqa: E402
 from fhtd.deep.q_learning import q_learning  # noqa: E402
 from fhtd.envs import FiniteMDPEnv, Repeat  # noqa: E402
-from scripted import Continuous, Scripted  # noqa: E402
+from scripted import Continuous, Scripted, with_values  # noqa: E402
 
 SMALL = {"hidden": (8,), "learning_starts": 20, "batch_size": 8, "replay_size": 60}
 
@@ -46,6 +46,9 @@ def naive_target(weighting, h, source, rewards, steps, ended, value):
     ended=st.booleans(),
     seed=st.integers(0, 2**16),
 )
+@example(final=10, n=4, k=3, steps=1, ended=False, seed=0)
+@example(final=10, n=4, k=2, steps=3, ended=False, seed=1)
+@example(final=12, n=5, k=0, steps=2, ended=False, seed=2)
 def test_targets_of_a_hybrid_are_those_of_plain_loops(final, n, k, steps, ended, seed):
     n = min(n, final)
     rng = np.random.default_rng(seed)
@@ -103,7 +106,7 @@ def kept(lengths, n, steps, ending):
                 np.array([t + 1], np.float32),
                 last and ending == "terminated",
                 last and ending == "truncated",
-                np.array([True, t % 2 == 0]),
+                np.array([True, t % 3 == 0]),
             ),
         )
     return rows
@@ -113,7 +116,8 @@ def test_rows_hold_the_state_after_each_length():
     fields = kept((1, 3), 3, 6, "open").fields
     assert fields.next_observations[:4, :, 0].tolist() == [[1, 3], [2, 4], [3, 5], [4, 6]]
     assert fields.rewards[:4].tolist() == [[0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5]]
-    assert fields.next_masks[:2].tolist() == [[[1, 1], [1, 1]], [[1, 0], [1, 0]]]
+    # After step 0 both actions are permitted, after steps 1 and 2 the first alone, and so on.
+    assert fields.next_masks[:3, :, 1].tolist() == [[1, 0], [0, 1], [0, 0]]
     assert not fields.terminated.any()
 
 
@@ -181,7 +185,7 @@ def test_no_step_beyond_the_first_is_one_step_dfhq_to_the_bit():
 
 
 class Masked(gymnasium.Wrapper):
-    """A walk of which the first state allows one action only."""
+    """A walk of which every other state allows one action only."""
 
     def step(self, action):
         seen, reward, terminated, truncated, info = self.env.step(action)
@@ -192,7 +196,7 @@ class Masked(gymnasium.Wrapper):
         return seen, info | {"action_mask": self._mask(seen)}
 
     def _mask(self, seen):
-        return np.array([True, int(seen) != 1])
+        return np.array([True, int(seen) % 2 == 0])
 
 
 @pytest.mark.parametrize("extra", [{}, {"target_update_interval": 7, "double": True}])
@@ -216,18 +220,40 @@ def test_a_hybrid_grows_while_its_rows_still_serve():
     agent.learn(60)
     with pytest.raises(ValueError, match="multiple of n_step"):
         agent.extend(10)
+    short = walker(horizon=4, n_step=3, one_step_horizons=2, **SMALL)
+    with pytest.raises(ValueError, match=r"needs states \(1, 2, 3\) steps ahead, and the replay"):
+        short.extend(7)
+    assert short.horizons.tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize(("double", "wanted"), [(False, [1, 11, 42]), (True, [1, 1, 22])])
+def test_double_estimation_of_a_hybrid_asks_the_output_above(double, wanted):
+    """Horizon 2 is one-step, 4 two-step: each by its own best action, or by the one above's."""
+    agent = DFHQ(
+        Scripted(length=9, terminates=False),
+        preset="paper",
+        horizon=4,
+        n_step=2,
+        one_step_horizons=2,
+        discount=1.0,
+        hidden=(),
+        double=double,
+        learning_starts=2,
+    )
+    with_values(agent, [[10, 20, 30], [0, 40, 0]]).learn(2)
+    assert agent.updates == 1
+    np.testing.assert_allclose(agent.take_statistics()["target"], wanted)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"one_step_horizons": 2}, "one_step_horizons needs n_step above 1"),
-        ({"one_step_horizons": 2, "n_step": 2, "deepen_every": 9}, "and deepen_every=None"),
+        ({"one_step_horizons": 2, "n_step": 2, "deepen_every": 9}, "needs deepen_every=None"),
         ({"one_step_horizons": -1, "n_step": 2}, "one_step_horizons must be"),
         ({"one_step_horizons": 2, "n_step": 2, "horizons": (1, 64)}, "closed under the backup"),
         ({"max_duration": 0}, "max_duration must be"),
         ({"max_duration": 2, "n_step": 2}, "max_duration above 1 needs n_step=1"),
-        ({"max_duration": 65}, "max_duration must be"),
         ({"max_duration": 2, "deepen_every": 10}, "max_duration above 1 needs deepen_every=None"),
         ({"max_duration": 2, "horizons": (1, 64)}, "max_duration above 1 needs horizons=None"),
     ],
@@ -245,7 +271,7 @@ def test_settings_that_do_not_go_together_are_refused(options, message):
 
 def test_long_transitions_without_hidden_layers_are_linear_fhq():
     """One-hot states, plain gradient steps on single transitions of one to three steps."""
-    n_states, horizon, step_size, longest = 5, 6, 0.1, 3
+    horizon, step_size, longest = 6, 0.1, 3
     world = FiniteMDPEnv(problems.random_walk(3).mdp)
     agent = DFHQ(
         world, preset="paper", horizon=horizon, discount=0.9, hidden=(), max_duration=longest
@@ -275,6 +301,14 @@ def test_long_transitions_without_hidden_layers_are_linear_fhq():
     rows = agent.experience
     training = begin(algorithm, planned(algorithm, rows.layout))
     frame = compiled(algorithm, rows.layout, jax.random.key(0)).frame
+    # Negative control: the same transitions with the sum of their rewards, as if of one step.
+    summed = FHQ(
+        features,
+        2,
+        Weighting.exponential(horizon, 0.9),
+        step_size=step_size,
+        initial=initial.transpose(1, 0, 2),
+    )
     rng = np.random.default_rng(1)
     for i in range(60):
         s, following = (int(x) for x in rng.integers(n_states, size=2))
@@ -282,6 +316,7 @@ def test_long_transitions_without_hidden_layers_are_linear_fhq():
         rewards = rng.normal(size=rng.integers(1, longest + 1)).tolist()
         reward = rewards if len(rewards) > 1 else rewards[0]
         linear.update(s, action, reward, following, ended, duration=len(rewards))
+        summed.update(s, action, sum(rewards), following, ended)
         eye = np.eye(n_states, dtype=np.float32)
         step = Transition(eye[s], action, rewards, eye[following], ended, False, [True, True])
         rows.add(0, step)
@@ -291,8 +326,7 @@ def test_long_transitions_without_hidden_layers_are_linear_fhq():
     weight, bias = training.state.parameters
     learned = np.concatenate([weight, bias[None]]).reshape(n_states + 1, 2, horizon)
     np.testing.assert_allclose(learned.transpose(1, 0, 2), linear.weights, rtol=1e-4, atol=1e-5)
-    counted_as_one = initial.transpose(1, 0, 2)
-    assert np.abs(learned.transpose(1, 0, 2) - counted_as_one).max() > 0.1
+    assert np.abs(summed.weights - linear.weights).max() > 0.1
 
 
 def endless(times):
@@ -342,10 +376,41 @@ def test_actor_critics_take_long_actions_too(kind, tmp_path):
     np.testing.assert_array_equal(one.values([0.0]), other.values([0.0]))
 
 
-def test_more_steps_than_were_promised_are_refused():
-    agent = DFHQ(endless(3), preset="paper", max_duration=2, **SMALL)
-    with pytest.raises(ValueError, match=r"must have 1 to 2 rewards, as max_duration says, got 3"):
+class Told(gymnasium.Wrapper):
+    """Says what it is told of the rewards of an action's steps."""
+
+    def __init__(self, env, step_rewards):
+        super().__init__(env)
+        self.told = step_rewards
+
+    def step(self, action):
+        seen, _, terminated, truncated, info = self.env.step(action)
+        return seen, 3.0, terminated, truncated, info | self.told
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"step_rewards": [1.0] * 3}, "at most 2 rewards, as max_duration says, got 3"),
+        ({"step_rewards": [1.0, 1.0]}, "must sum to the reward, got 2 and 3"),
+        ({"step_rewards": [np.nan, 1.0]}, "must sum to the reward"),
+        ({"step_rewards": []}, "must be a list of numbers"),
+        ({"step_rewards": 3.0}, "must be a list of numbers"),
+        ({"step_rewards": None}, "must be a list of numbers"),
+        ({"step_rewards": ["much"]}, "must be a list of numbers"),
+        ({}, r"needs an environment that lists the rewards .* as fhtd.envs.Repeat does"),
+    ],
+)
+def test_rewards_that_cannot_be_are_refused(told, message):
+    agent = DFHQ(Told(Scripted(length=5), told), preset="paper", max_duration=2, **SMALL)
+    with pytest.raises(ValueError, match=message):
         agent.learn(10)
+
+
+def test_an_action_may_take_longer_than_the_longest_horizon():
+    common = {"preset": "paper", "hidden": (), "optimiser": "sgd", "learning_rate": 0.3, "seed": 0}
+    agent = DFHQ(endless(5), **common, horizon=2, discount=1.0, max_duration=5).learn(400)
+    np.testing.assert_allclose(agent.values([1.0]).mean(axis=0), [1, 2], rtol=0.02)
 
 
 def test_an_episode_has_the_rewards_of_every_step():

@@ -1,5 +1,6 @@
 """The one place that makes environments, and the ids under which the paper's problems are found."""
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from importlib.metadata import entry_points
@@ -165,8 +166,27 @@ def step_rewards(reward: float, info: dict[str, Any]) -> list[float]:
     Args:
         reward: As the environment returned it.
         info: As the environment returned it.
+
+    Raises:
+        ValueError: They are no numbers, or do not sum to the reward.
     """
-    return list(info.get(STEP_REWARDS, (reward,)))
+    if STEP_REWARDS not in info:
+        return [reward]
+    try:
+        found = [float(one) for one in info[STEP_REWARDS]]
+    except (TypeError, ValueError):
+        found = []
+    if not found:
+        raise ValueError(
+            f"info['{STEP_REWARDS}'] must be a list of numbers, one for each step, got "
+            f"{info[STEP_REWARDS]!r}"
+        )
+    if not math.isclose(sum(found), reward, rel_tol=1e-5, abs_tol=1e-8):
+        raise ValueError(
+            f"info['{STEP_REWARDS}'] must sum to the reward, got {sum(found):g} and {reward:g}: "
+            "wrap what changes rewards inside what repeats actions"
+        )
+    return found
 
 
 def one_of(environment: Any, env: Any) -> Any:

@@ -304,8 +304,8 @@ _GROUPS: dict[str, tuple[str, Sequence[str]]] = {
     "value": (
         "What is predicted, and from what.",
         (
-            *("discount", "horizon", "horizons", "deepen_every", "n_step"),
-            *("target_update_interval", "double", "auxiliary_horizons"),
+            *("discount", "horizon", "horizons", "deepen_every", "n_step", "one_step_horizons"),
+            *("max_duration", "target_update_interval", "double", "auxiliary_horizons"),
         ),
     ),
     "network": (

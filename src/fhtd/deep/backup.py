@@ -139,7 +139,9 @@ class Backup:
         )
 
     @classmethod
-    def infinite_horizon(cls, discount: float, n: int = 1, auxiliary: int = 0) -> "Backup":
+    def infinite_horizon(
+        cls, discount: float, n: int = 1, auxiliary: int = 0, *, n_name: str = "n_step"
+    ) -> "Backup":
         """A last output that bootstraps from itself: n-step Q-learning.
 
         Before it come the fixed horizons 1..A that are learned for the sake of the hidden layers
@@ -149,6 +151,7 @@ class Backup:
             discount: Discount rate gamma.
             n: Rewards summed before bootstrapping.
             auxiliary: How many fixed horizons come before the last output, A.
+            n_name: What the caller calls `n`.
 
         Returns:
             The backup of DQN.
@@ -159,10 +162,10 @@ class Backup:
         >>> Backup.infinite_horizon(0.5, auxiliary=3).sources.tolist()  # the last from itself
         [[0, 1, 2, 4]]
         """
-        n = checks.integer("n_step", n, 1)
+        n = checks.integer(n_name, n, 1)
         discount = checks.real("discount", discount, 0)
         auxiliary = checks.integer("auxiliary", auxiliary, 0)
-        _check_size(n, auxiliary + 1, "n_step")
+        _check_size(n, auxiliary + 1, n_name)
         with np.errstate(over="ignore"):
             powers = discount ** np.arange(n + 1)
         _check_finite(powers)

@@ -24,7 +24,7 @@ from fhtd.deep.layout import Layout
 from fhtd.deep.loop import Measure, Present
 from fhtd.deep.settings import ReplaySettings
 from fhtd.deep.windows import Base
-from fhtd.environments import one_of, step_rewards
+from fhtd.environments import STEP_REWARDS, one_of, step_rewards
 from fhtd.weighting import Weighting
 
 R = TypeVar("R", bound=ReplaySettings)
@@ -77,8 +77,7 @@ class BackupAgent(Agent[R]):
     @property
     def max_duration(self) -> int:
         """Most steps that one action takes."""
-        settings: Any = self.settings
-        return int(settings.max_duration)
+        return int(getattr(self.settings, "max_duration", 1))
 
     def make_measure(self) -> Measure | None:
         """The reward of every step that an action took, where that may be several.
@@ -92,7 +91,13 @@ class BackupAgent(Agent[R]):
         def measure(
             now: Present, action: Any, reward: float, following: Any, info: dict[str, Any]
         ) -> list[float]:
-            return self.counted(reward, info)
+            if STEP_REWARDS not in info:
+                raise ValueError(
+                    f"max_duration above 1 needs an environment that lists the rewards of an "
+                    f"action's steps in info['{STEP_REWARDS}'], as fhtd.envs.Repeat does"
+                )
+            # No horizon is so long that it sees more of them.
+            return self.counted(reward, info)[: self.backup.n]
 
         return measure
 
@@ -103,18 +108,18 @@ class BackupAgent(Agent[R]):
             As many as `info` has, at most `max_duration`; the reward alone where that is 1.
 
         Raises:
-            ValueError: There are more of them, or none.
+            ValueError: There are more of them, or they do not sum to the reward.
         """
         most = self.max_duration
         if most == 1:
             return [reward]
         found = step_rewards(reward, info)
-        if not 1 <= len(found) <= most:
+        if len(found) > most:
             raise ValueError(
-                f"info['step_rewards'] must have 1 to {most} rewards, as max_duration says, got "
-                f"{len(found)}"
+                f"info['{STEP_REWARDS}'] must have at most {most} rewards, as max_duration says, "
+                f"got {len(found)}"
             )
-        return [checks.real("info['step_rewards']", one) for one in found]
+        return [checks.real(f"info['{STEP_REWARDS}']", one) for one in found]
 
     @property
     def horizons(self) -> npt.NDArray[np.float64]:
@@ -232,7 +237,8 @@ class HorizonAgent(BackupAgent[R]):
         if settings.max_duration == 1:
             return Backup.fixed_horizons(weighting, settings.n_step, settings.horizons)
         # An action may take any number of steps: all horizons are needed.
-        every, most = range(1, weighting.horizon + 1), settings.max_duration
+        every = range(1, weighting.horizon + 1)
+        most = min(settings.max_duration, weighting.horizon)
         return Backup.fixed_horizons(weighting, most, every, n_name="max_duration")
 
     def _taking(self, weighting: Weighting | None, settings: Any, given: dict[str, Any]) -> None:
@@ -329,10 +335,14 @@ class HorizonAgent(BackupAgent[R]):
             )
         weighting = self.weighting.continued(horizon)
         longer = self.backup_of(weighting)
-        goes_on = np.array_equal(longer.horizons[: before.size], before.horizons)
-        if not goes_on or longer.lengths != before.lengths:
+        if not np.array_equal(longer.horizons[: before.size], before.horizons):
             raise ValueError(
                 f"horizon must be {old.horizon} and a multiple of n_step, got {weighting.horizon}"
+            )
+        if (longer.n, longer.lengths) != (before.n, before.lengths):
+            raise ValueError(
+                f"extend to {weighting.horizon} needs states {longer.lengths} steps ahead, and the "
+                f"replay holds those {before.lengths} steps ahead: begin with a longer horizon"
             )
         more = longer.size - before.size
         if not more:

@@ -148,7 +148,7 @@ def q_learning(
             chosen = online.argmax(axis=1, keepdims=True)
             found = jnp.take_along_axis(valued_by(fixed, state.target_base), chosen, axis=1)[:, 0]
         else:
-            # The output that bootstraps from j, the next one, says which action it is about.
+            # The output above, which in a chain bootstraps from j, says which action it is about.
             above = jnp.concatenate([online[:, :, 1:], online[:, :, -1:]], axis=2)
             chosen = above.argmax(axis=1, keepdims=True)
             found = jnp.take_along_axis(online, chosen, axis=1)[:, 0]

@@ -262,7 +262,8 @@ class SoftSettings(ReplaySettings):
     steps between are taken as they came, by whatever policy and without its entropy."""
     max_duration: int = 1
     """Most steps that one action takes; above 1, the environment's `info["step_rewards"]` has the
-    reward of each, and horizons and discounts count steps, not actions."""
+    reward of each, and horizons and discounts count steps, not actions; entropy still counts once
+    an action."""
     tau: float | None = None
     """Share of the critics that goes into the target networks at each update; None for none."""
     temperature: float | None = None
@@ -302,7 +303,10 @@ def _check_steps(n_step: int, max_duration: int) -> None:
     checks.integer("n_step", n_step, 1)
     checks.integer("max_duration", max_duration, 1)
     if min(n_step, max_duration) > 1:
-        raise ValueError("max_duration above 1 needs n_step=1: each transition has its own length")
+        raise ValueError(
+            "max_duration above 1 needs n_step=1 (and deepen_every=None): each action has a length "
+            "of its own"
+        )
 
 
 def check_durations(settings: Any) -> None:
@@ -313,11 +317,10 @@ def check_durations(settings: Any) -> None:
     """
     if settings.max_duration == 1:
         return
-    checks.integer("max_duration", settings.max_duration, 1, settings.horizon)
     if settings.deepen_every is not None:
         raise ValueError(
-            "max_duration above 1 needs deepen_every=None, and a horizon of its own: a window knows"
-            " one horizon beneath it, and an action of several steps reaches further down"
+            "max_duration above 1 needs deepen_every=None, and with it a longer horizon: a window "
+            "knows one horizon beneath it, and an action of several steps reaches further down"
         )
     if settings.horizons is not None:
         raise ValueError(

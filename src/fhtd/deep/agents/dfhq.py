@@ -55,10 +55,12 @@ class DFHQSettings(QSettings):
         checks.boolean("unshared", self.unshared)
         check_durations(self)
         checks.integer("one_step_horizons", self.one_step_horizons, 0)
-        if self.one_step_horizons and (self.n_step == 1 or self.deepen_every is not None):
+        if self.one_step_horizons and self.n_step == 1:
+            raise ValueError("one_step_horizons needs n_step above 1: with 1, all are one-step")
+        if self.one_step_horizons and self.deepen_every is not None:
             raise ValueError(
-                "one_step_horizons needs n_step above 1, of which it keeps the first horizons free,"
-                " and deepen_every=None: a window that moves leaves them behind"
+                "one_step_horizons needs deepen_every=None: a window that moves leaves the first "
+                "horizons behind"
             )
         if self.deepen_every is not None:
             checks.integer("deepen_every", self.deepen_every, 1, 2**31 - 1)

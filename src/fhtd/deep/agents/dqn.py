@@ -88,8 +88,11 @@ class DQN(QAgent[DQNSettings]):
     def make_backup(self) -> Backup:
         """The last output points at itself; auxiliary ones come before it."""
         settings = self.settings
-        steps = settings.n_step * settings.max_duration
-        return Backup.infinite_horizon(settings.discount, steps, settings.auxiliary_horizons)
+        discount, auxiliary = settings.discount, settings.auxiliary_horizons
+        if settings.max_duration == 1:
+            return Backup.infinite_horizon(discount, settings.n_step, auxiliary)
+        most = settings.max_duration
+        return Backup.infinite_horizon(discount, most, auxiliary, n_name="max_duration")
 
     @property
     def acting_weights(self) -> npt.NDArray[np.float64]:

@@ -65,4 +65,7 @@ class SAC(SoftAgent[SACSettings]):
     def make_backup(self) -> Backup:
         """The single output points at itself."""
         settings = self.settings
-        return Backup.infinite_horizon(settings.discount, settings.n_step * settings.max_duration)
+        if settings.max_duration == 1:
+            return Backup.infinite_horizon(settings.discount, settings.n_step)
+        most = settings.max_duration
+        return Backup.infinite_horizon(settings.discount, most, n_name="max_duration")
