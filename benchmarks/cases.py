@@ -1,4 +1,4 @@
-"""The five algorithms, each on a problem of the paper, and everyone who runs them."""
+"""The algorithms, each on a problem of the paper, and everyone who runs them."""
 
 import random
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import held
 import native
 import numpy as np
 import plain
@@ -23,6 +24,25 @@ PYTHON, BY_ROWS, NUMPY, C, OURS = "plain Python", "plain Python by rows", "NumPy
 STEPS = {PYTHON: 3_000, BY_ROWS: 3_000, NUMPY: 10_000, C: 1_000_000, OURS: 1_000_000}
 
 
+def run_fhtd(learner: Learner, problem: Problem, steps: int, seed: int = 0, **options: Any) -> Any:
+    """One run on one thread, with nothing recorded on the way."""
+    behaviour = None if isinstance(learner, FHQ) else problem.behaviour
+    return simulate(
+        learner,
+        problem.mdp,
+        steps=steps,
+        behaviour=behaviour,
+        record_at=[],
+        seed=seed,
+        **{"threads": 1, **options},
+    )
+
+
+def learned(learner: Learner, problem: Problem, steps: int, seed: int = 0) -> Any:
+    """The weights at the end of such a run."""
+    return run_fhtd(learner, problem, steps, seed, keep_weights=True).final_weights[0]
+
+
 @dataclass(frozen=True)
 class Case:
     """One algorithm in one world, written several times."""
@@ -38,6 +58,8 @@ class Case:
     at_least: dict[str, float] = field(default_factory=dict)
     #: Wanted: we take at most so many times as long.
     at_most: dict[str, float] = field(default_factory=dict)
+    #: Of the learner, the problem, the number of steps and a seed: the weights.
+    ours: Callable[..., Any] = learned
 
     def contenders(self) -> dict[str, Contender]:
         """Each samples the transitions that it learns from."""
@@ -47,7 +69,7 @@ class Case:
             source = 0 if name == C else random.random
             run = partial(_run, algorithm, (world, *self.settings), source)
             found[name] = Contender(run, STEPS[name])
-        found[OURS] = Contender(partial(run_fhtd, self.learner, self.problem), STEPS[OURS])
+        found[OURS] = Contender(partial(self.ours, self.learner, self.problem), STEPS[OURS])
         return found
 
     def check(self, seed: int = 1) -> None:
@@ -59,11 +81,9 @@ class Case:
             if name in (PYTHON, BY_ROWS):
                 # From w[h][s] and w[h][s][a] to horizons last and actions first.
                 theirs = theirs.T
-            ours = run_fhtd(self.learner, self.problem, steps, seed, keep_weights=True)
+            ours = self.ours(self.learner, self.problem, steps, seed)
             message = f"{self.title}: {name} and fhtd learned different values"
-            np.testing.assert_allclose(
-                theirs, ours.final_weights[0], rtol=1e-9, atol=1e-12, err_msg=message
-            )
+            np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12, err_msg=message)
 
 
 def _run(
@@ -72,22 +92,8 @@ def _run(
     return algorithm(*arguments, steps, source)
 
 
-def run_fhtd(learner: Learner, problem: Problem, steps: int, seed: int = 0, **options: Any) -> Any:
-    """One run on one thread, with nothing recorded on the way."""
-    behaviour = None if isinstance(learner, FHQ) else problem.behaviour
-    return simulate(
-        learner,
-        problem.mdp,
-        steps=steps,
-        behaviour=behaviour,
-        record_at=[],
-        seed=seed,
-        **{"threads": 1, **options},
-    )
-
-
 def cases() -> list[Case]:
-    """One-step, n-step, lambda, control and the hybrid."""
+    """One-step, n-step, lambda, control, the hybrid, and transitions of several steps."""
     walk, grid = problems.random_walk(), problems.checkered_grid()
     maze = problems.slippery_maze()
     return [
@@ -144,5 +150,17 @@ def cases() -> list[Case]:
                 epsilon=0.1,
             ),
             at_most={C: 1.5},
+        ),
+        *(
+            Case(
+                f"FHQ.update(duration={duration}), slippery maze, H = 64, per transition",
+                maze,
+                {C: native.held},
+                (64, duration, 1.0, 0.25),
+                FHQ(maze.features, 4, Weighting.exponential(64), step_size=0.25),
+                at_most={C: 1.5},
+                ours=partial(held.run, duration),
+            )
+            for duration in (1, 4)
         ),
     ]

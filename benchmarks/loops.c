@@ -191,6 +191,44 @@ void control(const World *world, double *weights, int64_t horizons, double epsil
     }
 }
 
+/* Random actions, each held for `duration` steps or until the episode ends; one update from the m
+   steps that were taken: horizon h sums min(m, h) rewards and bootstraps from h - m. weights:
+   [state][action][horizons + 1]; sums: [duration + 1]; best: [horizons + 1]. */
+void held(const World *world, double *weights, int64_t horizons, int64_t duration, double discount,
+          double step_size, int64_t steps, uint64_t random[4], double *restrict sums,
+          double *restrict best) {
+    const int64_t width = horizons + 1, n_actions = world->n_actions;
+    int64_t s = draw(world->start, random);
+    for (int64_t t = 0; t < steps; t++) {
+        const int64_t action = (int64_t)(uniform(random) * n_actions);
+        Outcome seen = {s, 0, 0};
+        double factor = 1;
+        int64_t m = 0;
+        sums[0] = 0;
+        while (m < duration && !seen.terminal) {
+            seen = act(world, seen.next, action, random);
+            sums[m + 1] = sums[m] + factor * seen.reward;
+            factor *= discount;
+            m++;
+        }
+        if (!seen.terminal) {
+            const double *following = weights + seen.next * n_actions * width;
+            memcpy(best, following, sizeof(double) * width);
+            for (int64_t a = 1; a < n_actions; a++) {
+                following += width;
+                for (int64_t h = 0; h < horizons; h++)
+                    best[h] = following[h] > best[h] ? following[h] : best[h];
+            }
+        }
+        double *value = weights + (s * n_actions + action) * width;
+        const int64_t within = m < horizons ? m : horizons;
+        for (int64_t h = 1; h < within; h++) value[h] += step_size * (sums[h] - value[h]);
+        back_up(value + within - 1, seen.terminal ? NULL : best, horizons - within + 1, sums[m],
+                factor, step_size);
+        s = seen.terminal ? draw(world->start, random) : seen.next;
+    }
+}
+
 /* The first `near` horizons one-step, from there every n-th; n divides what is left. weights:
    [state][action][columns + 1]; the windows: [n]; best: [columns + 1]. */
 void hybrid(const World *world, double *weights, int64_t horizons, int64_t n, int64_t near,

@@ -104,6 +104,22 @@ def control(
     return weights[..., 1:].swapaxes(0, 1)
 
 
+def held(
+    world: World,
+    horizon: int,
+    duration: int,
+    discount: float,
+    step_size: float,
+    steps: int,
+    seed: int,
+) -> np.ndarray:
+    weights = np.zeros((world.n_states, world.n_actions, horizon + 1))
+    room = np.zeros(duration + 1), np.zeros(horizon + 1)
+    settings = horizon, duration, discount, step_size, steps
+    _call("held", world, weights, *settings, seed_words(seed), *room)
+    return weights[..., 1:].swapaxes(0, 1)
+
+
 def hybrid(
     world: World,
     horizon: int,

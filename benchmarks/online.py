@@ -189,6 +189,11 @@ def streaming_and_threads() -> dict[str, Any]:
         f"One FHTD.update from Python, H = 100: {update.minimum / 1000:.1f} microseconds "
         f"(median {update.median / 1000:.1f})"
     )
+    longer = usage.long_transitions(8)
+    console.print(
+        f"One FHQ.update(duration=4) from Python, H = 64: {longer.minimum / 1000:.1f} microseconds "
+        f"(median {longer.median / 1000:.1f})"
+    )
     found = usage.threads(20)
     gain = found[1].times(found[2])
     console.print(
@@ -198,6 +203,7 @@ def streaming_and_threads() -> dict[str, Any]:
     )
     return {
         "update_nanoseconds": asdict(update),
+        "long_update_nanoseconds": asdict(longer),
         "threads_nanoseconds": {count: asdict(timing) for count, timing in found.items()},
     }
 

@@ -2,11 +2,12 @@
 
 from functools import partial
 
+import numpy as np
 from cases import run_fhtd
 from timing import Contender, Timing, take_turns
 
 from fhtd import Weighting, problems
-from fhtd.online import FHTD
+from fhtd.online import FHQ, FHTD
 
 
 def streaming(repetitions: int, horizon: int = 100) -> Timing:
@@ -19,6 +20,20 @@ def streaming(repetitions: int, horizon: int = 100) -> Timing:
     def run(steps: int) -> None:
         for k in range(steps):
             learner.update(*tour[k % len(tour)])
+
+    return take_turns({"update": Contender(run, 5_000)}, repetitions)["update"]
+
+
+def long_transitions(repetitions: int, duration: int = 4, horizon: int = 64) -> Timing:
+    """The same of `FHQ.update` with transitions of several steps, in circles through the maze."""
+    problem = problems.slippery_maze()
+    learner = FHQ(problem.features, 4, Weighting.exponential(horizon), step_size=0.25)
+    rewards, n_states = np.full(duration, -1.0), problem.mdp.n_states
+
+    def run(steps: int) -> None:
+        for k in range(steps):
+            s, following = k % n_states, (k + duration) % n_states
+            learner.update(s, k % 4, rewards, following, duration=duration)
 
     return take_turns({"update": Contender(run, 5_000)}, repetitions)["update"]
 

@@ -469,7 +469,7 @@ def scatter(arm: str, size: float) -> Change:
     return change
 
 
-def shift(name: str, by: float) -> Change:
+def shift(name: str, by: Any) -> Change:
     """Move an array."""
 
     def change(data: Arrays) -> None:
@@ -564,6 +564,79 @@ def of_convention(name: str, by: Any) -> Change:
 
 CONVENTIONS_FAIL = {name: [of_convention(name, 100.0)] for name in CONVENTIONS}
 CONVENTIONS_UNCLEAR = {name: [of_convention(name, 100.0 * SPREAD[:, None])] for name in CONVENTIONS}
+
+
+def representation() -> Arrays:
+    """DFHQ above DQN, which its auxiliary horizons help; averages above sums."""
+    heights = {"dfhq": 50, "dqn": 10, "dqn-auxiliary": 30, "dfhq-undiscounted": 20}
+    heights["dfhq-average"] = 40
+    return {
+        "frame": np.arange(1, 21),
+        **{
+            f"{arm}.curves": height + SPREAD[:: 1 - 2 * (i % 2), None] * np.ones(20)
+            for i, (arm, height) in enumerate(heights.items())
+        },
+    }
+
+
+REPRESENTATION_FAILS: dict[str, list[Change]] = {
+    "necessary-outputs": [shift("dfhq.curves", -40.0)],
+    "auxiliary-outputs": [shift("dqn.curves", 40.0)],
+    "similar-magnitudes": [shift("dfhq-average.curves", -40.0)],
+}
+REPRESENTATION_UNCLEAR: dict[str, list[Change]] = {
+    "necessary-outputs": [scatter("dfhq", 100.0)],
+    "auxiliary-outputs": [scatter("dqn", 100.0)],
+    "similar-magnitudes": [scatter("dfhq-average", 100.0)],
+}
+
+
+READINGS = ("present", "limit-terminates", "limit-1000")
+
+
+def readings() -> Arrays:
+    """DFHQ above DQN under every reading, and further above under the other two."""
+    data: Arrays = {"frame": np.arange(1, 21)}
+    for reading, height in zip(READINGS, (20.0, 60.0, 90.0), strict=True):
+        data[f"dfhq_{reading}.curves"] = height + SPREAD[:, None] * np.ones(20)
+        data[f"dqn_{reading}.curves"] = SPREAD[::-1, None] * np.ones(20)
+    return data
+
+
+READINGS_FAIL: dict[str, list[Change]] = {
+    **{reading: [shift(f"dqn_{reading}.curves", 200.0)] for reading in READINGS},
+    **{
+        f"{reading}-favours-dfhq": [
+            shift(f"dqn_{reading}.curves", 200.0),
+            shift("dfhq_present.curves", 200.0),
+        ]
+        for reading in READINGS[1:]
+    },
+}
+READINGS_UNCLEAR: dict[str, list[Change]] = {
+    **{reading: [scatter(f"dqn_{reading}", 300.0)] for reading in READINGS},
+    **{
+        f"{reading}-favours-dfhq": [
+            scatter(f"dqn_{reading}", 300.0),
+            scatter("dfhq_present", 300.0),
+        ]
+        for reading in READINGS[1:]
+    },
+}
+
+BEST = ("dfhq64_0.99_256_0.0001_1.curves", "dqn_0.99_256_0.0001_100.curves")
+
+
+def lander_best() -> Arrays:
+    """DFHQ above DQN."""
+    curves = (height + SPREAD[:, None] * np.ones(20) for height in (50.0, 30.0))
+    return {"frame": np.arange(1, 21), **dict(zip(BEST, curves, strict=True))}
+
+
+BEST_FAILS: dict[str, list[Change]] = {"dfhq-best-new-seeds": [shift(BEST[1], 100.0)]}
+BEST_UNCLEAR: dict[str, list[Change]] = {
+    "dfhq-best-new-seeds": [shift(BEST[1], 100.0 * SPREAD[:, None])]
+}
 
 
 def deep_values() -> Arrays:
@@ -799,6 +872,9 @@ HOLDING: dict[str, Callable[[], Arrays]] = {
     "lunar-lander": lander,
     "lander-sweep": sweep,
     "lander-conventions": conventions,
+    "lander-readings": readings,
+    "lander-best": lander_best,
+    "representation": representation,
     "deep-values": deep_values,
     "deepening": deepening,
     "peers": peers,
@@ -820,6 +896,9 @@ FAILING = {
     "lunar-lander": LANDER_FAILS,
     "lander-sweep": SWEEP_FAILS,
     "lander-conventions": CONVENTIONS_FAIL,
+    "lander-readings": READINGS_FAIL,
+    "lander-best": BEST_FAILS,
+    "representation": REPRESENTATION_FAILS,
     "deep-values": VALUES_FAIL,
     "deepening": DEEPENING_FAILS,
     "peers": PEERS_FAIL,
@@ -841,6 +920,9 @@ UNCLEAR = {
     "lunar-lander": LANDER_UNCLEAR,
     "lander-sweep": SWEEP_UNCLEAR,
     "lander-conventions": CONVENTIONS_UNCLEAR,
+    "lander-readings": READINGS_UNCLEAR,
+    "lander-best": BEST_UNCLEAR,
+    "representation": REPRESENTATION_UNCLEAR,
     "deep-values": VALUES_UNCLEAR,
     "deepening": DEEPENING_UNCLEAR,
     "peers": PEERS_UNCLEAR,

@@ -23,13 +23,14 @@ from fhtd.deep import (
 )
 from fhtd.deep.agents.dfhq import DFHQOptions
 from fhtd.deep.agents.dfhtd import DFHTDOptions
+from fhtd.deep.agents.dqn import DQNOptions
 from fhtd.deep.agents.fhsac import FHSACOptions
 from fhtd.deep.describing import sentences
-from fhtd.deep.settings import QOptions, SoftOptions, from_json, to_json
+from fhtd.deep.settings import SoftOptions, from_json, to_json
 
 PAIRS = [
     (DFHQSettings, DFHQOptions),
-    (DQNSettings, QOptions),
+    (DQNSettings, DQNOptions),
     (DFHTDSettings, DFHTDOptions),
     (FHSACSettings, FHSACOptions),
     (SACSettings, SoftOptions),

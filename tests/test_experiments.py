@@ -270,6 +270,11 @@ def test_bad_settings_are_refused_by_name(name: str) -> None:
         ("weightings", {"horizon": 3}, "horizon"),
         ("convergence", {"n_features": 7}, "n_features"),
         ("convergence", {"discount": 1.1}, "discount"),
+        ("lander-best", {"first_run": 29}, "first_run"),
+        ("lander-best", {"dqn_width": 0}, "dqn_width"),
+        ("lander-best", {"dfhq_learning_rate": 0.0}, "dfhq_learning_rate"),
+        ("representation", {"horizon": 1}, "horizon"),
+        ("representation", {"discount": 1.1}, "discount"),
     ],
 )
 def test_impossible_settings_are_refused_by_name(

@@ -26,11 +26,12 @@ class ExactControl(DFHQ):
 
 
 class ExactDQN(DQN):
-    """DQN with the exact values."""
+    """DQN with the exact values, those of its auxiliary horizons too."""
 
     def values(self, observation: Any) -> np.ndarray:
-        found = oracle.infinite_optimal(GRID, GAMMA).action_values
-        return found[int(observation)][:, None].astype(np.float32)
+        endless = oracle.infinite_optimal(GRID, GAMMA).action_values[int(observation)]
+        shorter = OPTIMAL.action_values[int(observation), :, : self.settings.auxiliary_horizons]
+        return np.hstack([shorter, endless[:, None]]).astype(np.float32)
 
 
 def row_of(observation: Any, action: int, reward: float, following: Any, info: Any) -> float:

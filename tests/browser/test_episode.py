@@ -191,6 +191,24 @@ def test_dqn_has_one_value_and_no_horizons(show: Callable[..., Page], tmp_path: 
     assert number(rows[steps[0].action][2]) == pytest.approx(total, rel=1e-3)
 
 
+def test_auxiliary_horizons_are_a_signal_of_their_own(show: Callable[..., Page], tmp_path: Path):
+    agent = ExactDQN(world(), preset="paper", discount=GAMMA, auxiliary_horizons=3, **SMALL)
+    path = tmp_path / "page.html"
+    path.write_text(watch(agent, world(), epsilon=0.5))
+    state = int(lived(agent, epsilon=0.5)[0].observation)
+    page = show(path)
+    assert page.locator("#chart-horizon-0, #chart-ahead-0").count() == 0
+    endless = oracle.infinite_optimal(GRID, GAMMA).action_values[state]
+    np.testing.assert_allclose([number(row[1]) for row in table(page, 0)], endless, rtol=1e-3)
+    exact = oracle.optimal(GRID, Weighting.exponential(3, GAMMA)).action_values[state]
+    for action, values in enumerate(exact):
+        found = chart_data(page, f"horizon-{action}-1")
+        assert found["x"] == [1, 2, 3]
+        np.testing.assert_allclose(found["y"], values, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose([number(row[1]) for row in table(page, 1)], exact[:, -1], rtol=1e-3)
+    assert "not acted on" in page.locator("[data-signal='1']").inner_text()
+
+
 def test_actions_of_several_steps_are_compared_step_by_step(
     show: Callable[..., Page], tmp_path: Path
 ):

@@ -305,7 +305,7 @@ _GROUPS: dict[str, tuple[str, Sequence[str]]] = {
         "What is predicted, and from what.",
         (
             *("discount", "horizon", "horizons", "deepen_every", "n_step", "one_step_horizons"),
-            *("max_duration", "target_update_interval", "double"),
+            *("max_duration", "target_update_interval", "double", "auxiliary_horizons"),
         ),
     ),
     "network": (

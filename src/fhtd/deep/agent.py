@@ -646,7 +646,10 @@ class Agent(Generic[S]):
 
     def __repr__(self) -> str:
         last, count = self.horizons[-1], len(self.horizons)
-        what = "infinite horizon" if np.isinf(last) else f"{count} horizons to {last:g}"
+        what = f"{count} horizons to {last:g}"
+        if np.isinf(last):
+            beside = f", {count - 1} auxiliary ones" if count > 1 else ""
+            what = f"infinite horizon{beside}"
         return f"{type(self).__name__}({what}, {self.frames} frames, {self.settings})"
 
 

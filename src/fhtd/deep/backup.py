@@ -3,7 +3,7 @@
     target_j = sum_k rewards[m, k, j] R_{t+k+1} + bootstraps[m, j] U_{sources[m, j]}(S_{t+m})
 
 with U_0 = 0 and U_j the j-th output collapsed over actions; m = n, or fewer where a time limit cut
-the steps short or the action took fewer. Fixed horizons point one output back; the single output of
+the steps short or the action took fewer. Fixed horizons point one output back; the last output of
 DQN points at itself. That is the whole difference between the two agents.
 
 In a hybrid the outputs look ahead over different lengths: output j bootstraps from the state after
@@ -139,12 +139,18 @@ class Backup:
         )
 
     @classmethod
-    def infinite_horizon(cls, discount: float, n: int = 1, *, n_name: str = "n_step") -> "Backup":
-        """One output that bootstraps from itself: n-step Q-learning.
+    def infinite_horizon(
+        cls, discount: float, n: int = 1, auxiliary: int = 0, *, n_name: str = "n_step"
+    ) -> "Backup":
+        """A last output that bootstraps from itself: n-step Q-learning.
+
+        Before it come the fixed horizons 1..A that are learned for the sake of the hidden layers
+        alone, each towards the sum of its next min(n, h) rewards and horizon h - n.
 
         Args:
             discount: Discount rate gamma.
             n: Rewards summed before bootstrapping.
+            auxiliary: How many fixed horizons come before the last output, A.
             n_name: What the caller calls `n`.
 
         Returns:
@@ -153,19 +159,26 @@ class Backup:
         >>> from fhtd.deep import Backup
         >>> Backup.infinite_horizon(0.5, n=3).rewards[-1, :, 0].tolist()
         [1.0, 0.5, 0.25]
+        >>> Backup.infinite_horizon(0.5, auxiliary=3).sources.tolist()  # the last from itself
+        [[0, 1, 2, 4]]
         """
         n = checks.integer(n_name, n, 1)
         discount = checks.real("discount", discount, 0)
-        _check_size(n, 1, n_name)
+        auxiliary = checks.integer("auxiliary", auxiliary, 0)
+        _check_size(n, auxiliary + 1, n_name)
         with np.errstate(over="ignore"):
             powers = discount ** np.arange(n + 1)
         _check_finite(powers)
+        horizons = np.append(np.arange(1.0, auxiliary + 1), np.inf)
+        own = np.tril(np.tile(powers[:n], (n, 1)))[:, :, None]
+        lengths = np.arange(1, n + 1)[:, None]
+        sources = np.where(np.isinf(horizons), auxiliary + 1, np.maximum(horizons - lengths, 0))
         return cls(
-            np.array([np.inf]),
-            np.tril(np.tile(powers[:n], (n, 1)))[:, :, None],
-            powers[1:, None],
-            np.ones((n, 1), np.int64),
-            np.ones((n, 1), np.bool_),
+            horizons,
+            np.where(horizons > np.arange(n)[:, None], own, 0.0),
+            np.where(sources > 0, powers[1:, None], 0.0),
+            sources.astype(np.int64),
+            np.ones((n, auxiliary + 1), np.bool_),
         )
 
     def over_base(self, weighting: Weighting) -> "Backup":

@@ -3,7 +3,7 @@
 | agent       | backup                      | what it learns                                |
 |-------------|-----------------------------|-----------------------------------------------|
 | DFHQ, FHSAC | each output one further back | a value for each of its horizons, which may move |
-| DQN, SAC    | the single output at itself | one value without end                         |
+| DQN, SAC    | the last output at itself   | a value without end                           |
 """
 
 from dataclasses import replace
@@ -132,12 +132,13 @@ class BackupAgent(Agent[R]):
         return np.ones(self.backup.size)
 
     def reward_weights(self, length: int) -> npt.NDArray[np.float64]:
-        """Powers of the discount, to the end of the episode.
+        """Powers of the discount, as far as each horizon reaches: to the end of the episode.
 
         Returns:
-            One row.
+            A row for each output.
         """
-        return np.asarray(self.settings.discount ** np.arange(length))[None]
+        ahead = np.arange(length)
+        return np.where(ahead < self.horizons[:, None], self.settings.discount**ahead, 0.0)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, without pickle, but for an optimiser of one's own.

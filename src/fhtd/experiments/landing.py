@@ -1,17 +1,19 @@
 """Deep agents in LunarLander: one run of an arm, and what the figures read off many."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fhtd.reproduction import Arrays, Scratch, style
+from fhtd.reproduction import Arrays, Chart, Claim, Scratch, above, style
+from fhtd.reproduction import curves as learning
 from fhtd.reproduction.training import seed_of, trained
-from fhtd.statistics import Statistics
+from fhtd.statistics import Interval, Statistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ENVIRONMENT = "LunarLander-v3"
 #: Paper: 5,000.
@@ -20,6 +22,10 @@ EPISODE_FRAMES = 5_000
 EVALUATION_FRAMES = 1_000
 #: Mean targets beyond this are no estimate of anything: good landings bring about 300.
 SENSELESS = 1_000.0
+#: Pictures end here, as an arm that diverges would leave no room for the others.
+_FLOOR = -600.0
+#: A legend of more lines would hide what it names.
+_LEGEND = 4
 
 
 def check_each(name: str, values: Sequence[Any], check: Callable[[str, Any], object]) -> None:
@@ -28,6 +34,13 @@ def check_each(name: str, values: Sequence[Any], check: Callable[[str, Any], obj
         raise ValueError(f"{name} must not be empty")
     for value in values:
         check(name, value)
+
+
+def environment(limit: int = EPISODE_FRAMES) -> Any:
+    """LunarLander, cut after so many steps."""
+    from fhtd.environments import make
+
+    return make(ENVIRONMENT, max_episode_steps=limit)
 
 
 def train(
@@ -40,6 +53,7 @@ def train(
     scratch: Scratch,
     evaluation_episodes: int = 0,
     epsilon: float = 0.05,
+    make_environment: Callable[[], Any] = environment,
 ) -> Arrays:
     """Train one agent, the paper's but for these settings, and then watch it.
 
@@ -49,7 +63,7 @@ def train(
 
     agent, result = trained(
         ALGORITHMS[algorithm],
-        _environment,
+        make_environment,
         frames,
         scratch,
         seed=seed_of(seed, run),
@@ -61,25 +75,19 @@ def train(
     return result
 
 
-def _environment(limit: int = EPISODE_FRAMES) -> Any:
-    from fhtd.environments import make
-
-    return make(ENVIRONMENT, max_episode_steps=limit)
-
-
 def _watch(agent: Any, episodes: int, epsilon: float) -> Arrays:
     """Value estimates of the actions taken, with the rewards that came, episode after episode."""
-    environment = _environment(EVALUATION_FRAMES)
+    place = environment(EVALUATION_FRAMES)
     values, rewards, lengths, ended = [], [], [], []
     for i in range(episodes):
         length, terminated = 0, False
-        for step in agent.episode(environment, epsilon=epsilon, seed=i):
+        for step in agent.episode(place, epsilon=epsilon, seed=i):
             values.append(step.values[step.row, -1])
             rewards.append(step.reward)
             length, terminated = length + 1, step.terminated
         lengths.append(length)
         ended.append(terminated)
-    environment.close()
+    place.close()
     return {
         "evaluation_value": np.array(values, np.float32),
         "evaluation_reward": np.array(rewards, np.float32),
@@ -107,6 +115,34 @@ def resampled_spread(curves: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
         return np.array([curves[rows].std(axis=0, ddof=1).mean() for rows in chosen])
 
 
+def more_area(
+    name: str,
+    statement: str,
+    data: Arrays,
+    ours: tuple[Hashable, str],
+    theirs: tuple[Hashable, str],
+) -> Claim:
+    """The claim that one arm's area under the curve is above another's; each with what to call it.
+
+    Args:
+        name: Of the claim.
+        statement: What is claimed.
+        data: With the curves of both.
+        ours: The arm that is to be above.
+        theirs: The other.
+    """
+    runs = [learning.areas(data, arm) for arm, _ in (ours, theirs)]
+    gap = Interval.of(runs[0] - runs[1])
+    return Claim(
+        name,
+        statement,
+        "difference in mean return over all frames, paired over seeds; holds if its 95% interval "
+        "lies above 0, fails if below",
+        f"{ours[1]} {Interval.of(runs[0])}, {theirs[1]} {Interval.of(runs[1])}; difference {gap}",
+        above(gap, 0),
+    )
+
+
 def dots(axes: "Axes", index: int, runs: npt.NDArray[np.float64], label: str) -> None:
     """One arm's runs side by side, with their mean and its standard error."""
     colour = style.COLOURS[index]
@@ -123,3 +159,71 @@ def dots(axes: "Axes", index: int, runs: npt.NDArray[np.float64], label: str) ->
         linewidth=0,
     )
     axes.set_xticks([])
+
+
+def picture(titles: Mapping[Any, str], data: Arrays, runs: int) -> "Figure":
+    """Mean and standard error over runs, and every run's area under the curve."""
+    crowded = len(titles) > _LEGEND
+    figure, axes = style.panels(1, 2, width=4.6, height=4.8 if crowded else 3.2)
+    curves, areas = axes[0]
+    for i, (arm, title) in enumerate(titles.items()):
+        found = Statistics.of(data[f"{arm}.curves"])
+        style.line(curves, data["frame"], found.mean, found.standard_error, title, i)
+        dots(areas, i, learning.areas(data, arm), title)
+    style.label(
+        curves,
+        f"LunarLander, {runs} runs an arm",
+        "frame",
+        f"mean return of the last {learning.WINDOW} episodes",
+        below=crowded,
+    )
+    lowest = {arm: data[f"{arm}.curves"].mean(axis=0).min() for arm in titles}
+    curves.set_ylim(max(min(lowest.values()), _FLOOR), None)
+    below = [f"{titles[arm]} falls to {low:,.0f}" for arm, low in lowest.items() if low < _FLOOR]
+    cut = f"; the left panel ends at {_FLOOR:,.0f}, {', '.join(below)}" if below else ""
+    style.say(figure, f"{style.band(runs)}{cut}")
+    style.label(
+        areas,
+        "Area under the curve of each run",
+        "runs, by arm",
+        "mean return over all frames",
+        below=crowded,
+    )
+    return figure
+
+
+def tables(arms: Sequence[Hashable], data: Arrays, runs: Sequence[int]) -> dict[str, Arrays]:
+    """Curves with their standard errors, and the area and last fifth of each of these runs."""
+    found = [Statistics.of(data[f"{arm}.curves"]) for arm in arms]
+    names, at = [str(arm) for arm in arms], data["frame"]
+    return {
+        "curves": style.as_columns(
+            ("arm", "frame", "mean_return", "standard_error"),
+            np.repeat(names, len(at)),
+            np.tile(at, len(names)),
+            np.concatenate([one.mean for one in found]),
+            np.concatenate([one.standard_error for one in found]),
+        ),
+        "runs": style.as_columns(
+            ("arm", "run", "area", "last_fifth"),
+            np.repeat(names, len(runs)),
+            np.tile(runs, len(names)),
+            np.concatenate([learning.areas(data, arm) for arm in arms]),
+            np.concatenate([learning.last_fifths(data, arm) for arm in arms]),
+        ),
+    }
+
+
+def chart(labels: Sequence[tuple[str, str]]) -> Chart:
+    """The learning curves of `tables`, under these names."""
+    return Chart(
+        "Learning curves",
+        "curves",
+        "frame",
+        "frame",
+        "mean return",
+        y="mean_return",
+        arm="arm",
+        error="standard_error",
+        labels=tuple(labels),
+    )

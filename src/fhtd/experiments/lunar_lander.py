@@ -10,7 +10,6 @@ from fhtd.experiments import landing
 from fhtd.reproduction import (
     Arrays,
     Block,
-    Chart,
     Claim,
     Experiment,
     Results,
@@ -129,49 +128,22 @@ def combine(config: Config, results: Results) -> Arrays:
     return data
 
 
-#: The picture ends here, as an arm that diverges would leave no room for the others.
-_FLOOR = -600.0
-
-
 def plot(config: Config, data: Arrays) -> "Figure":
     """Mean and standard error over runs, and every run's area under the curve."""
-    figure, axes = style.panels(1, 2, width=4.6)
-    curves, areas = axes[0]
-    for i, arm in enumerate(arms(config)):
-        found = Statistics.of(data[f"{arm}.curves"])
-        style.line(curves, data["frame"], found.mean, found.standard_error, arm.title, i)
-        landing.dots(areas, i, learning.areas(data, arm), arm.title)
-    style.label(
-        curves,
-        f"LunarLander, {config.runs} runs an arm",
-        "frame",
-        f"mean return of the last {learning.WINDOW} episodes",
-    )
-    lowest = {arm: data[f"{arm}.curves"].mean(axis=0).min() for arm in arms(config)}
-    curves.set_ylim(max(min(lowest.values()), _FLOOR), None)
-    below = [f"{arm.title} falls to {low:,.0f}" for arm, low in lowest.items() if low < _FLOOR]
-    cut = f"; the left panel ends at {_FLOOR:,.0f}, {', '.join(below)}" if below else ""
-    style.say(figure, f"{style.band(config.runs)}{cut}")
-    style.label(
-        areas, "Area under the curve of each run", "runs, by arm", "mean return over all frames"
-    )
-    return figure
+    return landing.picture({arm: arm.title for arm in arms(config)}, data, config.runs)
 
 
 def claims(config: Config, data: Arrays) -> list[Claim]:
     """What the paper reads off its figure."""
     first = config.discounts[0]
     ours, theirs = Arm("dfhq", first), Arm("dqn", first)
-    gap = Interval.of(learning.areas(data, ours) - learning.areas(data, theirs))
     found = [
-        Claim(
+        landing.more_area(
             "area-under-the-curve",
             f"DFHQ's area under the curve is well above DQN's (discount {exactly(first)}).",
-            "difference in mean return over all frames, paired over seeds; holds if its 95% "
-            "interval lies above 0, fails if below",
-            f"DFHQ {Interval.of(learning.areas(data, ours))}, DQN "
-            f"{Interval.of(learning.areas(data, theirs))}; difference {gap}",
-            above(gap, 0),
+            data,
+            (ours, "DFHQ"),
+            (theirs, "DQN"),
         ),
         _variance(data, ours, theirs),
         _improvement(config, data, ours),
@@ -306,19 +278,7 @@ EXPERIMENT = Experiment(
     plot=plot,
     claims=claims,
     tables=tables,
-    charts=(
-        Chart(
-            "Learning curves",
-            "curves",
-            "frame",
-            "frame",
-            "mean return",
-            y="mean_return",
-            arm="arm",
-            error="standard_error",
-            labels=(("dfhq-*", "DFHQ, γ = *"), ("dqn-*", "DQN, γ = *")),
-        ),
-    ),
+    charts=(landing.chart((("dfhq-*", "DFHQ, γ = *"), ("dqn-*", "DQN, γ = *"))),),
     extras=("deep", "lander"),
     resumable=True,
     only_by_name=True,

@@ -5,7 +5,8 @@
 | DFHQ     | the return of every action at every horizon; rewards by their differences, which |
 |          | is near, not exact: each horizon is greedy for itself                            |
 | DFHTD    | the same of signals of the user's choice under a fixed policy, where it is exact |
-| DQN, SAC | one discounted return without end, which does not say when rewards come          |
+| DQN, SAC | one discounted return without end, which does not say when rewards come; DQN's   |
+|          | auxiliary horizons are a signal of their own                                     |
 | FHSAC    | the return of the action taken, of the policy's mean and of some other actions at  |
 |          | every horizon, what the policy's entropy is worth included                        |
 """
@@ -150,7 +151,7 @@ def watch(
     else:
         actions = _action_names(environment, name, agent.actions.n)
         taken = [step.action for step in found]
-    signals = [_of_agent(agent, found, agent.value_names() or actions)]
+    signals = _of_agent(agent, found, agent.value_names() or actions)
     for predictor in predictors:
         signals += _of_predictor(predictor, found, filmed.following)
     ended = bool(found[-1].terminated)
@@ -223,38 +224,54 @@ def _rate(environment: Any) -> float:
     return float(rate) if isinstance(rate, int | float) and rate > 0 else 30.0
 
 
-def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> Signal:
-    """The agent's own values: of every action, or of some, at every horizon."""
+def _of_agent(agent: Any, steps: Sequence[Any], actions: tuple[str, ...]) -> list[Signal]:
+    """The agent's own values, of every action or of some: without end, and of each horizon."""
     values = np.array([step.values for step in steps], np.float64)
     came = np.concatenate([step.rewards for step in steps]).astype(np.float64)
     ends = np.cumsum([len(step.rewards) for step in steps])
     starts = None if len(came) == len(steps) else np.append(0, ends[:-1])
     chosen = np.array([step.row for step in steps])
     horizons = np.asarray(agent.horizons, np.float64)
+    fixed = horizons[np.isfinite(horizons)]
+    beside = _entropy(agent)
+    if starts is not None:
+        beside += " Horizons count steps of the environment, of which an action takes several."
+    found = []
     if values.shape[1] == 1 < len(actions):
         # A critic of states: one value, whatever is done.
         actions = ("expected",)
-    if math.isinf(horizons[-1]):
-        weights = agent.reward_weights(len(came))
+    if len(fixed) < len(horizons):
+        weights = agent.reward_weights(len(came))[-1:]
         hidden = f"{type(agent).__name__} learns one value without a horizon"
-        about = "One discounted return, to the end of the episode."
-    else:
-        weights = agent.reward_weights(int(horizons[-1]))
-        hidden = _hidden(horizons, weights)
+        about = f"One discounted return, to the end of the episode.{beside}"
+        last = (values[:, :, -1:], came, horizons[-1:], weights, chosen, hidden, about, starts)
+        found.append(Signal("reward", actions, *last))
+    if len(fixed):
+        weights = agent.reward_weights(int(fixed[-1]))[: len(fixed)]
         about = (
             "Each horizon acts best for itself, so rewards read off the differences between "
             "horizons are near what the agent expects, not exactly it."
             if len(actions) > 1 and not agent.value_names()
             else "What is expected of the policy as it is."
         )
-    if hasattr(agent, "temperature"):
-        about += (
-            f" The policy's entropy counts too, at {agent.temperature:.3g} a unit: what came is "
-            "rewards alone."
-        )
-    if starts is not None:
-        about += " Horizons count steps of the environment, of which an action takes several."
-    return Signal("reward", actions, values, came, horizons, weights, chosen, hidden, about, starts)
+        name = "reward"
+        if found:
+            name = "reward, auxiliary horizons"
+            about = f"Learned beside the value without end, and not acted on. {about}"
+        hidden, about = _hidden(fixed, weights), f"{about}{beside}"
+        shorter = (values[:, :, : len(fixed)], came, fixed, weights, chosen, hidden, about, starts)
+        found.append(Signal(name, actions, *shorter))
+    return found
+
+
+def _entropy(agent: Any) -> str:
+    """What a soft agent's values count beside rewards."""
+    if not hasattr(agent, "temperature"):
+        return ""
+    return (
+        f" The policy's entropy counts too, at {agent.temperature:.3g} a unit: what came is "
+        "rewards alone."
+    )
 
 
 def _of_predictor(
@@ -324,7 +341,7 @@ def _range(*arrays: npt.NDArray[np.float64]) -> tuple[float, float]:
 
 def _charts(number: int, signal: Signal) -> dict[str, Any]:
     steps = (-0.5, len(signal.values) - 0.5)
-    what = "reward" if signal.name == "reward" else "signal"
+    what = "reward" if signal.name.startswith("reward") else "signal"
     endless = not np.isfinite(signal.horizons[-1])
     found = {}
     chosen = signal.values[np.arange(len(signal.values)), signal.chosen]

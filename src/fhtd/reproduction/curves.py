@@ -27,12 +27,12 @@ def curve(
 
 
 def curves(
-    results: Results, arm: Hashable, runs: int, at: npt.NDArray[np.int64]
+    results: Results, arm: Hashable, runs: int, at: npt.NDArray[np.int64], first_run: int = 0
 ) -> npt.NDArray[np.float64]:
     """(runs, points) of an arm; before a first episode has ended, its return is taken."""
     found = np.empty((runs, len(at)))
     for run in range(runs):
-        one = results[one_run(arm, run)]
+        one = results[one_run(arm, first_run + run)]
         line = curve(one["frame"], one["return"], at)
         first = one["return"][0] if len(one["return"]) else np.nan
         found[run] = np.where(np.isnan(line), first, line)
@@ -44,10 +44,10 @@ def one_run(arm: Hashable, run: int) -> Block:
     return Block(arm, range(run, run + 1))
 
 
-def blocks_of(arms: Sequence[Hashable], runs: int) -> list[Block]:
+def blocks_of(arms: Sequence[Hashable], runs: int, first_run: int = 0) -> list[Block]:
     """All arms' first runs before any arm's second, so that few runs are already a comparison."""
     checks.integer("runs", runs, 1, MOST_RUNS)
-    return [one_run(arm, run) for run in range(runs) for arm in arms]
+    return [one_run(arm, first_run + run) for run in range(runs) for arm in arms]
 
 
 def points(frames: int) -> npt.NDArray[np.int64]:

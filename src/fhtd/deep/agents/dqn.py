@@ -1,17 +1,19 @@
-"""DQN: deep Q-learning of the same parts as DFHQ; one output that bootstraps from itself."""
+"""DQN: deep Q-learning of the same parts as DFHQ; its last output bootstraps from itself."""
 
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
 import optax
 
+from fhtd import checks
 from fhtd.deep.algorithm import Algorithm
 from fhtd.deep.backup import Backup
 from fhtd.deep.presets import presets_of
 from fhtd.deep.q_agent import QAgent
 from fhtd.deep.q_learning import q_learning
-from fhtd.deep.settings import QOptions, QSettings
+from fhtd.deep.settings import MOST_HORIZONS, QOptions, QSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +28,21 @@ class DQNSettings(QSettings):
     0.55
     """
 
+    auxiliary_horizons: int = 0
+    """Fixed horizons 1, 2, ... to learn beside the value without end, on the same hidden layers;
+    nothing that is acted on bootstraps from them (paper: none)."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.integer("auxiliary_horizons", self.auxiliary_horizons, 0, MOST_HORIZONS)
         if self.double and self.target_update_interval == 1:
             raise ValueError("double needs a target network: give target_update_interval above 1")
+
+
+class DQNOptions(QOptions, total=False):
+    """Keywords of DQN."""
+
+    auxiliary_horizons: int
 
 
 class DQN(QAgent[DQNSettings]):
@@ -52,6 +65,8 @@ class DQN(QAgent[DQNSettings]):
     >>> agent = DQN("CartPole-v1", hidden=(16,), seed=0).learn(300)
     >>> agent.values([0.0, 0.0, 0.0, 0.0]).shape  # actions, one value each
     (2, 1)
+    >>> DQN("CartPole-v1", hidden=(16,), auxiliary_horizons=3).horizons.tolist()
+    [1.0, 2.0, 3.0, inf]
     """
 
     settings_type = DQNSettings
@@ -65,18 +80,24 @@ class DQN(QAgent[DQNSettings]):
         preset: str | None = None,
         settings: DQNSettings | None = None,
         transformation: optax.GradientTransformation | None = None,
-        **changes: Unpack[QOptions],
+        **changes: Unpack[DQNOptions],
     ) -> None:
         self.take_transformation(transformation)
         super().__init__(environment, seed=seed, preset=preset, settings=settings, **changes)
 
     def make_backup(self) -> Backup:
-        """The single output points at itself."""
+        """The last output points at itself; auxiliary ones come before it."""
         settings = self.settings
+        discount, auxiliary = settings.discount, settings.auxiliary_horizons
         if settings.max_duration == 1:
-            return Backup.infinite_horizon(settings.discount, settings.n_step)
+            return Backup.infinite_horizon(discount, settings.n_step, auxiliary)
         most = settings.max_duration
-        return Backup.infinite_horizon(settings.discount, most, n_name="max_duration")
+        return Backup.infinite_horizon(discount, most, auxiliary, n_name="max_duration")
+
+    @property
+    def acting_weights(self) -> npt.NDArray[np.float64]:
+        """Only the value without end is acted on."""
+        return np.asarray(np.eye(self.backup.size)[-1])
 
     def make_algorithm(self) -> Algorithm:
         """Q-learning towards the backup's targets.
@@ -90,7 +111,7 @@ class DQN(QAgent[DQNSettings]):
             self.observations,
             self.actions,
             self.seed,
-            acting=np.ones(1),
-            loss_weights=np.ones(1),
+            acting=self.acting_weights,
+            loss_weights=np.ones(self.backup.size),
             optimiser=self.transformation,
         )

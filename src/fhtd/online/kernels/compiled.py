@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
@@ -46,9 +47,13 @@ def add_row(weights: Array, i: int, factor: float, error: Array, first: int, wat
     """weights[i, h] += factor error[h] from h = first; if watched, NaN where not finite, else 0."""
     probe = weights[0, 0] * 0
     if watch:
+        # Counting is vectorised; a sum of numbers would be taken one after the other.
+        lost = 0
         for h in range(first, weights.shape[1]):
             weights[i, h] += factor * error[h]
-            probe += weights[i, h] * 0
+            lost += 0 if weights[i, h] * 0 == 0 else 1
+        if lost:
+            probe *= np.nan
     else:
         for h in range(first, weights.shape[1]):
             weights[i, h] += factor * error[h]

@@ -8,39 +8,39 @@ with m = min(D, h), and V^(h-D) = 0 where h <= D: what comes after horizon h doe
 from collections.abc import Callable
 from typing import Any
 
-from fhtd.online.kernels.compiled import Array, add_rows, compiled, read_rows
+from fhtd.online.kernels.compiled import Array, add_rows, compiled, inlined, read_rows
 from fhtd.online.kernels.dispatch import DIVERGED, LEARNED, refusal
 from fhtd.online.kernels.one_step import OneStep, OneStepControl, next_action_values
 from fhtd.online.kernels.transition import Transition, scale
 
 
-@compiled
-def _constant_targets(
-    out: Array, following: Array, rewards: Array, terminated: bool, state: Any, base: int
+@inlined
+def _constant_errors(
+    error: Array, following: Array, rewards: Array, terminated: bool, state: Any, base: int
 ) -> None:
     """Where c and d are the same for every horizon: one sum for all longer horizons, O(H + D).
 
-    Column j is horizon base + j.
+    Column j is horizon base + j; error[j] goes from its value to its target less its value.
     """
-    duration, columns = rewards.shape[0], out.shape[0]
+    duration, columns = rewards.shape[0], error.shape[0]
     c, d = state.rewards[1], state.bootstraps[1]
     total, factor = c * 0, c * 0 + 1
     for m in range(1, duration + 1):
         total += factor * (c * rewards[m - 1])
         factor *= d
-        if base < m < base + columns:
-            out[m - base] = total
-    # A value that bootstraps from itself has no horizon, and counts them all.
-    for j in range(max(1, duration - base) if state.shift else 1, columns):
-        out[j] = total
-    if terminated:
-        return
-    if state.shift:
-        for j in range(duration, columns):
-            out[j] += factor * following[j - duration]
-    else:
+        if state.shift and m < duration and base < m < base + columns:
+            error[m - base] = total - error[m - base]
+    if not state.shift:
+        # A value that bootstraps from itself has no horizon, and counts them all.
         for j in range(1, columns):
-            out[j] += factor * following[j]
+            ahead = c * 0 if terminated else factor * following[j]
+            error[j] = total + ahead - error[j]
+        return
+    reached = columns if terminated else min(duration, columns)
+    for j in range(max(1, duration - base), reached):
+        error[j] = total - error[j]
+    for j in range(max(reached, duration), columns):
+        error[j] = total + factor * following[j - duration] - error[j]
 
 
 @compiled
@@ -57,7 +57,7 @@ def _targets(
         out[0] = 0
 
 
-@compiled
+@inlined
 def _back_up(
     state: Any,
     seen: Transition,
@@ -70,14 +70,14 @@ def _back_up(
 ) -> int:
     """Move the values of what was done towards the targets."""
     weights, error, columns = state.weights, state.error, state.error.shape[0]
+    read_rows(weights, offset, seen.indices, seen.values, seen.row, error)
     if is_constant:
-        _constant_targets(room, state.following, rewards, seen.terminated, state, base)
+        _constant_errors(error, state.following, rewards, seen.terminated, state, base)
     else:
         c, d = state.rewards, state.bootstraps
         _targets(room, state.following, rewards, seen.terminated, c, d)
-    read_rows(weights, offset, seen.indices, seen.values, seen.row, error)
-    for h in range(1, columns):
-        error[h] = room[h] - error[h]
+        for h in range(1, columns):
+            error[h] = room[h] - error[h]
     if base and not seen.terminated:
         # These would bootstrap from a horizon beneath the base, where none is learned.
         for h in range(max(1, rewards.shape[0] - base + 1), min(rewards.shape[0], columns)):
@@ -88,7 +88,7 @@ def _back_up(
     return LEARNED if probe == 0 else DIVERGED
 
 
-@compiled
+@inlined
 def prediction_update(
     state: OneStep,
     seen: Transition,
@@ -109,7 +109,7 @@ def prediction_update(
     return _back_up(state, seen, 0, rewards, rates, room, base, is_constant)
 
 
-@compiled
+@inlined
 def control_update(
     state: OneStepControl,
     seen: Transition,

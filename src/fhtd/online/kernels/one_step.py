@@ -4,7 +4,7 @@ The horizons of one transition are updated together, from the values before it: 
 reading, not the in-place order of the pseudocode.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fhtd.online.kernels.compiled import (
     Array,
@@ -105,6 +105,29 @@ def one_step_update(state: OneStep, seen: Transition, rates: Array) -> float:
     )
 
 
+@inlined
+def _larger(best: Any, value: Any) -> Any:
+    """The value where it is larger. A choice is vectorised, a branch is not.
+
+    Complex values have no order; the learner refuses to maximise them.
+    """
+    return value if value.real > best.real else best
+
+
+@inlined
+def _largest(
+    weights: Array, n_actions: int, n_features: int, i: int, factor: float, out: Array
+) -> None:
+    """out[h] = max_a Q^h for a single active feature i; two actions a pass, the odd one twice."""
+    for h in range(out.shape[0]):
+        out[h] = factor * weights[i, h]
+    for action in range(1, n_actions, 2):
+        one = i + action * n_features
+        other = i + min(action + 1, n_actions - 1) * n_features
+        for h in range(out.shape[0]):
+            out[h] = _larger(_larger(out[h], factor * weights[one, h]), factor * weights[other, h])
+
+
 @compiled
 def next_action_values(
     weights: Array,
@@ -117,20 +140,22 @@ def next_action_values(
     """out[h] = max_a Q^h(S', a), or the expectation under a next policy, as far as it counts."""
     indices, values, row = seen.indices, seen.values, seen.next_row
     policy = seen.next_policy
-    read_rows(weights, 0, indices, values, row, out)
     if policy.shape[0]:
+        read_rows(weights, 0, indices, values, row, out)
         for h in range(out.shape[0]):
             out[h] *= policy[0]
-    for action in range(1, n_actions):
-        read_rows(weights, action * n_features, indices, values, row, scratch)
-        if policy.shape[0]:
+        for action in range(1, n_actions):
+            read_rows(weights, action * n_features, indices, values, row, scratch)
             for h in range(out.shape[0]):
                 out[h] += policy[action] * scratch[h]
-        else:
+    elif indices.shape[1] == 1:
+        _largest(weights, n_actions, n_features, indices[row, 0], values[row, 0], out)
+    else:
+        read_rows(weights, 0, indices, values, row, out)
+        for action in range(1, n_actions):
+            read_rows(weights, action * n_features, indices, values, row, scratch)
             for h in range(out.shape[0]):
-                # Complex values have no order; the learner refuses to maximise them.
-                if scratch[h].real > out[h].real:
-                    out[h] = scratch[h]
+                out[h] = _larger(out[h], scratch[h])
     scale(out, seen.continuation)
 
 
