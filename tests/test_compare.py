@@ -209,6 +209,7 @@ class FakePeer:
         FakePeer.made = self
 
     def learn(self, frames: int, callback: Any) -> None:
+        self.loss = sys.modules["sb3_contrib.qrdqn.qrdqn"].quantile_huber_loss
         self.world.reset(seed=self.seed)
         for frame in range(1, frames + 200):
             *_, terminated, truncated, info = self.world.step(0)
@@ -218,23 +219,43 @@ class FakePeer:
                 self.world.reset()
 
 
+@pytest.mark.parametrize("compiles", [True, False])
 def test_a_peer_has_published_settings_and_logs_every_episode(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, compiles: bool
 ) -> None:
     """In the form of the real one, which is not installed for tests."""
     modules = {name: ModuleType(name) for name in ("sb3_contrib", "torch", "callbacks")}
     modules["sb3_contrib"].QRDQN = FakePeer  # type: ignore[attr-defined]
     modules["torch"].set_num_threads = lambda count: None  # type: ignore[attr-defined]
+    modules["torch"].zeros = lambda *shape: np.zeros(shape)  # type: ignore[attr-defined]
+    qrdqn = modules["sb3_contrib.qrdqn.qrdqn"] = ModuleType("qrdqn")
+
+    def plain(*of: Any, sum_over_quantiles: bool) -> str:
+        return "as it is"
+
+    def compiled(*of: Any, sum_over_quantiles: bool) -> str:
+        if not compiles:
+            raise RuntimeError("no compiler")
+        return "compiled"
+
+    def compile_it(function: Any, dynamic: bool) -> Any:
+        assert function is plain
+        return compiled
+
+    qrdqn.quantile_huber_loss = plain  # type: ignore[attr-defined]
+    modules["torch"].compile = compile_it  # type: ignore[attr-defined]
     modules["callbacks"].BaseCallback = object  # type: ignore[attr-defined]
     for name, module in modules.items():
         path = "stable_baselines3.common.callbacks" if name == "callbacks" else name
         monkeypatch.setitem(sys.modules, path, module)
-    for name in ("stable_baselines3", "stable_baselines3.common"):
+    for name in ("stable_baselines3", "stable_baselines3.common", "sb3_contrib.qrdqn"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setattr(peers, "find_spec", lambda name: name)
     published = peers.settings_of("sb3-contrib:qrdqn", "LunarLander-v3")
     found = peers.train("sb3-contrib:qrdqn", "CartPole-v1", published, frames=100, seed=3)
     made = FakePeer.made
+    assert made.loss is (compiled if compiles else plain)
+    assert qrdqn.quantile_huber_loss is plain
     assert made.rate(0.5) == pytest.approx(0.00075)
     assert made.more["policy_kwargs"] == {"net_arch": [256, 256], "n_quantiles": 170}
     assert found["frame"].max() <= 100 < 100 + 200
