@@ -149,8 +149,8 @@ def _one_row(layout: Layout) -> Sample:
     rows = jnp.zeros((1, layout.width), jnp.float32)
     if not layout.is_image:
         return Sample(rows, None, None)
-    several = (layout.n_followings, *shape) if layout.n_followings > 1 else shape
-    return Sample(rows, jnp.zeros((1, *shape), dtype), jnp.zeros((1, *several), dtype))
+    following = jnp.zeros((1, *layout.following_shape), dtype)
+    return Sample(rows, jnp.zeros((1, *shape), dtype), following)
 
 
 def begin(algorithm: Algorithm, plan: Any, state: Any = None) -> Training:

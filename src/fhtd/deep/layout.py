@@ -96,6 +96,12 @@ class Layout:
             ratios[0][:, 0] if ratios else None,
         )
 
+    @property
+    def following_shape(self) -> tuple[int, ...]:
+        """Of what a row holds of the pictures after the first: one, or several."""
+        shape: tuple[int, ...] = self.observations.shape
+        return (self.n_followings, *shape) if self.n_followings > 1 else shape
+
     def room(self, size: int, memory: int) -> Sample:
         """Empty rows; refused where they would not fit into memory.
 
@@ -115,5 +121,5 @@ class Layout:
             return Sample(rows, stacks.Column(store, size), stacks.Column(store, size, k))
         if not self.is_image:
             return Sample(rows, None, None)
-        several = (k, *shape) if k > 1 else shape
-        return Sample(rows, np.zeros((size, *shape), dtype), np.zeros((size, *several), dtype))
+        following = np.zeros((size, *self.following_shape), dtype)
+        return Sample(rows, np.zeros((size, *shape), dtype), following)
