@@ -66,6 +66,34 @@ def test_all_bins_are_the_fast_fourier_transform():
         np.testing.assert_allclose(found, np.fft.fft(ahead), atol=1e-12)
 
 
+@pytest.mark.parametrize("extra", [{}, {"turn": Weighting.fourier(4, 1)}])
+def test_transitions_of_several_steps_stay_within_each_question(extra):
+    """Also those that take more steps than a question looks ahead."""
+    features, asked = learners.overlapping_features(), ASKED | extra
+    together = Questions(features, asked, step_size=0.3, initial=0.7)
+    alone = {
+        name: FHTD(features, weighting, step_size=0.3, initial=0.7)
+        for name, weighting in asked.items()
+    }
+    rng = RNG(6)
+    for _ in range(100):
+        state, following = rng.integers(5, size=2).tolist()
+        rewards, ended = rng.normal(size=rng.integers(1, 8)), bool(rng.random() < 0.2)
+        for learner in (together, *alone.values()):
+            learner.update(
+                state,
+                rewards if len(rewards) > 1 else float(rewards[0]),
+                following,
+                ended,
+                duration=len(rewards),
+            )
+    for name, learner in alone.items():
+        for state in range(5):
+            np.testing.assert_allclose(
+                together.answers(state)[name], learner.values(state), atol=1e-12
+            )
+
+
 def test_questions_are_kept_in_files(tmp_path):
     learner = told(Questions(learners.overlapping_features(), ASKED, initial_spread=1.0, seed=3), 4)
     learner.save(tmp_path / "asked.npz")
@@ -87,7 +115,6 @@ def test_what_questions_cannot_do():
     for refused in (
         lambda: learner.extend(9),
         lambda: learner.reweighted(Weighting.exponential(2)),
-        lambda: learner.update(0, [1.0, 2.0], 1, duration=2),
     ):
         with pytest.raises((TypeError, ValueError), match=r"Questions"):
             refused()

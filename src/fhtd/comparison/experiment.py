@@ -196,7 +196,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     from fhtd.reproduction import style
 
     count = len(config.environments) + 1
-    columns = min(count, 3)
+    columns = 2 if count == 4 else min(count, 3)
     figure, axes = style.panels(-(-count // columns), columns, width=4.4)
     panels = axes.ravel()
     for panel, (environment, runs, _) in zip(panels, config.each(), strict=False):
@@ -205,20 +205,21 @@ def plot(config: Config, data: Arrays) -> "Figure":
             error = None if runs == 1 else mean - low
             style.line(panel, data[f"{environment}.frame"], mean, error, label, i)
         title = f"{environment}, {runs} runs an arm"
-        style.label(panel, title, "frame", f"mean return of {learning.WINDOW} episodes")
+        y = f"mean return of {learning.WINDOW} episodes"
+        style.label(panel, title, "frame", y, legend=False)
+        panel.locator_params(axis="x", nbins=6)
+    style.share_legend(figure, panels[0])
     last = panels[count - 1]
     for i, label in enumerate(labels(config)):
         found = aggregates.interval(aggregates.interquartile_mean, scores(config, data, label))
         colour = style.COLOURS[i % len(style.COLOURS)]
         if np.isfinite(found.low):
             last.plot([found.low, found.high], [i, i], color=colour, linewidth=6, alpha=0.3)
-        last.plot(
-            [found.mean], [i], style.MARKERS[i % len(style.MARKERS)], color=colour, label=label
-        )
+        last.plot([found.mean], [i], style.MARKERS[i % len(style.MARKERS)], color=colour)
     last.set_yticks(range(len(config.arms)), labels(config))
     last.invert_yaxis()
     title = "All environments: interquartile mean"
-    style.label(last, title, "normalised area under the curve", "arm")
+    style.label(last, title, "normalised area under the curve", "", legend=False)
     for panel in panels[count:]:
         panel.set_visible(False)
     style.say(figure, "bands and bars: 95% intervals over runs, where there are several")

@@ -4,8 +4,9 @@ Their columns lie in one table, each question after an empty column that is its 
 
     0 | 1 .. H_1 | 0 | 1 .. H_2 | ...
 
-With c = d = 0 an empty column stays 0 and nothing bootstraps across it, so the whole is one-step
-FHTD under one joined weighting: features are looked up once, for all questions.
+With c = d = 0 an empty column stays 0 and nothing bootstraps across it, not even from a transition
+of several steps, so the whole is FHTD under one joined weighting: features are looked up once, for
+all questions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -163,9 +164,6 @@ class Questions(PredictionLearner, FixedHorizonLearner):
 
     def _room(self) -> dict[str, Layout]:
         return self._columns("following", "error")
-
-    def _check_duration(self, duration: Any, rewards: Any) -> npt.NDArray[np.float64]:
-        raise ValueError("duration must be 1: Questions learn from single steps")
 
 
 def _joined(weightings: list[Weighting]) -> Weighting:

@@ -94,15 +94,24 @@ def label(
     columns: int = 1,
     beside: bool = False,
     below: bool = False,
+    legend: bool = True,
 ) -> None:
     """Name the panel and its axes; the legend inside, or elsewhere where it would hide curves."""
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
+    if not legend:
+        return
     place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
     if below:
         place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.18)}
     axes.legend(fontsize=8, ncols=columns, **place)
+
+
+def share_legend(figure: "Figure", axes: "Axes") -> None:
+    """One legend above all panels, of the arms that these axes show and the others too."""
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", fontsize=8, ncols=min(len(names), 6))
 
 
 def say(figure: "Figure", text: str) -> None:
