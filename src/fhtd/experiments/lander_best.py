@@ -85,12 +85,7 @@ def blocks(config: Config) -> list[Block]:
 
 def combine(config: Config, results: Results) -> Arrays:
     """Curves of every run."""
-    at = learning.points(config.frames)
-    curves = {
-        f"{arm}.curves": learning.curves(results, arm, config.runs, at, config.first_run)
-        for arm in arms(config)
-    }
-    return {"frame": at, **curves}
+    return landing.curves(arms(config), config.frames, config.runs, results, config.first_run)
 
 
 def plot(config: Config, data: Arrays) -> "Figure":

@@ -1,11 +1,8 @@
 """What the paper leaves open in LunarLander: which RMSprop, and which first weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fhtd import checks
 from fhtd.experiments import landing
 from fhtd.reproduction import (
     Arrays,
@@ -15,11 +12,10 @@ from fhtd.reproduction import (
     Experiment,
     Results,
     Scratch,
-    above,
     style,
 )
 from fhtd.reproduction import curves as learning
-from fhtd.statistics import Interval, Statistics
+from fhtd.statistics import Statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,30 +24,20 @@ _OPTIMISERS = ("rmsprop-torch", "rmsprop-tensorflow", "rmsprop-centred")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(landing.Settings):
     """Settings of the comparison of conventions."""
 
     runs: int = 3
     """Independent runs of each arm."""
     frames: int = 300_000
     """Frames of a run."""
-    horizon: int = 64
-    """Final horizon of DFHQ (paper: 64)."""
-    discount: float = 0.99
-    """Discount of both (paper: 0.99 and 1)."""
-    hidden: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers (paper: 256 and 256)."""
     optimisers: tuple[str, ...] = _OPTIMISERS
     """What is meant by RMSprop: PyTorch's, TensorFlow's, or the centred one of the DQN papers."""
     initialisations: tuple[str, ...] = ("glorot", "torch")
     """First weights: Glorot uniform with zero biases, or PyTorch's default."""
 
     def __post_init__(self) -> None:
-        checks.integer("runs", self.runs, 1)
-        checks.integer("frames", self.frames, 1)
-        checks.integer("horizon", self.horizon, 1)
-        checks.real("discount", self.discount, 0, 1)
-        landing.check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
+        super().__post_init__()
         for name, known in (
             ("optimisers", (*_OPTIMISERS, "adam")),
             ("initialisations", ("glorot", "torch")),
@@ -62,8 +48,8 @@ class Config:
 
     @classmethod
     def smoke(cls) -> "Config":
-        """Two short runs of small networks."""
-        return cls(runs=2, frames=1_200, horizon=8, hidden=(16, 16), optimisers=("rmsprop-torch",))
+        """Two short runs of small networks, of one optimiser."""
+        return replace(super().smoke(), optimisers=("rmsprop-torch",))
 
 
 @dataclass(frozen=True)
@@ -116,9 +102,7 @@ def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
 
 def combine(config: Config, results: Results) -> Arrays:
     """Curves of every run."""
-    at = learning.points(config.frames)
-    curves = {f"{a}.curves": learning.curves(results, a, config.runs, at) for a in arms(config)}
-    return {"frame": at, **curves}
+    return landing.curves(arms(config), config.frames, config.runs, results)
 
 
 def plot(config: Config, data: Arrays) -> "Figure":
@@ -152,44 +136,23 @@ def titled(optimiser: str, start: str) -> str:
 
 def claims(config: Config, data: Arrays) -> list[Claim]:
     """The paper's comparison under every reading of it."""
-    found = []
-    for optimiser in config.optimisers:
-        for start in config.initialisations:
-            ours, theirs = (
-                learning.areas(data, Arm(name, optimiser, start)) for name in ("dfhq", "dqn")
-            )
-            gap = Interval.of(ours - theirs)
-            found.append(
-                Claim(
-                    f"{optimiser}-{start}",
-                    f"DFHQ's area under the curve is well above DQN's ({optimiser}, first weights "
-                    f"{start}).",
-                    "difference in mean return over all frames, paired over seeds; holds if its "
-                    "95% interval lies above 0, fails if below",
-                    f"DFHQ {ours.mean():.4g}, DQN {theirs.mean():.4g}; difference {gap}",
-                    above(gap, 0),
-                )
-            )
-    return found
+    return [
+        landing.more_area(
+            f"{optimiser}-{start}",
+            f"DFHQ's area under the curve is well above DQN's ({optimiser}, first weights "
+            f"{start}).",
+            data,
+            (Arm("dfhq", optimiser, start), "DFHQ"),
+            (Arm("dqn", optimiser, start), "DQN"),
+        )
+        for optimiser in config.optimisers
+        for start in config.initialisations
+    ]
 
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
-    """Every run of every arm."""
-    rows = [(arm, run) for arm in arms(config) for run in range(config.runs)]
-    return {
-        "runs": style.as_columns(
-            ("arm", "run", "area"),
-            [str(arm) for arm, _ in rows],
-            [run for _, run in rows],
-            [float(learning.areas(data, arm)[run]) for arm, run in rows],
-        ),
-        "curves": style.as_columns(
-            ("arm", "frame", "mean_return"),
-            np.repeat([str(arm) for arm in arms(config)], len(data["frame"])),
-            np.tile(data["frame"], len(arms(config))),
-            np.concatenate([data[f"{arm}.curves"].mean(axis=0) for arm in arms(config)]),
-        ),
-    }
+    """Curves, and every run of every arm."""
+    return landing.tables(arms(config), data, range(config.runs))
 
 
 EXPERIMENT = Experiment(
@@ -215,6 +178,7 @@ EXPERIMENT = Experiment(
                 "mean return",
                 y="mean_return",
                 arm="arm",
+                error="standard_error",
                 where=(("arm", f"*_{optimiser}_{start}"),),
                 labels=(("dfhq_*", "DFHQ"), ("dqn_*", "DQN")),
             )

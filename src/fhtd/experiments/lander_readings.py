@@ -14,7 +14,6 @@ algorithms by itself, and only the difference between them is compared across re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fhtd import checks
 from fhtd.experiments import landing
 from fhtd.reproduction import Arrays, Block, Claim, Experiment, Results, Scratch, above
 from fhtd.reproduction import curves as learning
@@ -33,31 +32,8 @@ _SHORT = 1_000
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(landing.Settings):
     """Settings of the comparison of readings."""
-
-    runs: int = 5
-    """Independent runs of each arm."""
-    frames: int = 100_000
-    """Frames of a run."""
-    horizon: int = 64
-    """Final horizon of DFHQ (paper: 64)."""
-    discount: float = 0.99
-    """Discount of both (paper: 0.99 and 1)."""
-    hidden: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers (paper: 256 and 256)."""
-
-    def __post_init__(self) -> None:
-        checks.integer("runs", self.runs, 1)
-        checks.integer("frames", self.frames, 1)
-        checks.integer("horizon", self.horizon, 1)
-        checks.real("discount", self.discount, 0, 1)
-        landing.check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
-
-    @classmethod
-    def smoke(cls) -> "Config":
-        """Two short runs of small networks."""
-        return cls(runs=2, frames=1_200, horizon=8, hidden=(16, 16))
 
 
 @dataclass(frozen=True)
@@ -127,9 +103,7 @@ def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
 
 def combine(config: Config, results: Results) -> Arrays:
     """Curves of every run."""
-    at = learning.points(config.frames)
-    curves = {f"{arm}.curves": learning.curves(results, arm, config.runs, at) for arm in ARMS}
-    return {"frame": at, **curves}
+    return landing.curves(ARMS, config.frames, config.runs, results)
 
 
 def plot(config: Config, data: Arrays) -> "Figure":

@@ -1,12 +1,14 @@
 """Deep agents in LunarLander: one run of an arm, and what the figures read off many."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from fhtd.reproduction import Arrays, Chart, Claim, Scratch, above, style
+from fhtd import checks
+from fhtd.reproduction import Arrays, Chart, Claim, Results, Scratch, above, style
 from fhtd.reproduction import curves as learning
 from fhtd.reproduction.training import seed_of, trained
 from fhtd.statistics import Interval, Statistics
@@ -34,6 +36,34 @@ def check_each(name: str, values: Sequence[Any], check: Callable[[str, Any], obj
         raise ValueError(f"{name} must not be empty")
     for value in values:
         check(name, value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What experiments on the first frames in LunarLander have in common."""
+
+    runs: int = 5
+    """Independent runs of each arm."""
+    frames: int = 100_000
+    """Frames of a run."""
+    horizon: int = 64
+    """Final horizon of DFHQ (paper: 64)."""
+    discount: float = 0.99
+    """Discount, where an arm has none of its own (paper: 0.99 and 1)."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers (paper: 256 and 256)."""
+
+    def __post_init__(self) -> None:
+        checks.integer("runs", self.runs, 1)
+        checks.integer("frames", self.frames, 1)
+        checks.integer("horizon", self.horizon, 1)
+        checks.real("discount", self.discount, 0, 1)
+        check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
+
+    @classmethod
+    def smoke(cls) -> Self:
+        """Two short runs of small networks."""
+        return cls(runs=2, frames=1_200, horizon=8, hidden=(16, 16))
 
 
 def environment(limit: int = EPISODE_FRAMES) -> Any:
@@ -113,6 +143,15 @@ def resampled_spread(curves: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     chosen = [np.arange(len(curves)), *rng.integers(len(curves), size=(2_000, len(curves)))]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.array([curves[rows].std(axis=0, ddof=1).mean() for rows in chosen])
+
+
+def curves(
+    arms: Sequence[Hashable], frames: int, runs: int, results: Results, first_run: int = 0
+) -> Arrays:
+    """Curves of every run, and the frames that they are drawn at."""
+    at = learning.points(frames)
+    found = {f"{arm}.curves": learning.curves(results, arm, runs, at, first_run) for arm in arms}
+    return {"frame": at, **found}
 
 
 def more_area(

@@ -36,31 +36,17 @@ ARMS = {
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(landing.Settings):
     """Settings of the comparison of outputs."""
 
     runs: int = 10
     """Independent runs of each arm."""
-    frames: int = 100_000
-    """Frames of a run."""
     horizon: int = 64
     """Final horizon of DFHQ; DQN's outputs are as many with its auxiliary ones (paper: 64)."""
-    discount: float = 0.99
-    """Discount of the first three arms (paper: 0.99 and 1)."""
-    hidden: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers (paper: 256 and 256)."""
 
     def __post_init__(self) -> None:
-        checks.integer("runs", self.runs, 1)
-        checks.integer("frames", self.frames, 1)
+        super().__post_init__()
         checks.integer("horizon", self.horizon, 2)
-        checks.real("discount", self.discount, 0, 1)
-        landing.check_each("hidden", self.hidden, lambda n, v: checks.integer(n, v, 1))
-
-    @classmethod
-    def smoke(cls) -> "Config":
-        """Two short runs of small networks."""
-        return cls(runs=2, frames=1_200, horizon=8, hidden=(16, 16))
 
 
 def blocks(config: Config) -> list[Block]:
@@ -92,9 +78,7 @@ def run(config: Config, seed: int, block: Block, scratch: Scratch) -> Arrays:
 
 def combine(config: Config, results: Results) -> Arrays:
     """Curves of every run."""
-    at = learning.points(config.frames)
-    curves = {f"{arm}.curves": learning.curves(results, arm, config.runs, at) for arm in ARMS}
-    return {"frame": at, **curves}
+    return landing.curves(list(ARMS), config.frames, config.runs, results)
 
 
 def plot(config: Config, data: Arrays) -> "Figure":
