@@ -97,6 +97,38 @@ def read_rows(
 
 
 @compiled
+def move_rows(
+    weights: Array,
+    offset: int,
+    indices: Array,
+    values: Array,
+    row: int,
+    factor: float,
+    targets: Array,
+    scratch: Array,
+    watch: bool,
+) -> float:
+    """Add factor (targets[h] - w^h . phi) phi to w^h; if watched, NaN where not finite, else 0."""
+    if indices.shape[1] > 1:
+        read_rows(weights, offset, indices, values, row, scratch)
+        for h in range(1, scratch.shape[0]):
+            scratch[h] = targets[h] - scratch[h]
+        return add_rows(weights, offset, indices, values, row, factor, scratch, 1, watch)
+    # A single active feature takes one pass.
+    i, value = offset + indices[row, 0], values[row, 0]
+    factor *= value
+    lost = 0
+    if watch:
+        for h in range(1, weights.shape[1]):
+            weights[i, h] += factor * (targets[h] - value * weights[i, h])
+            lost += 0 if weights[i, h] * 0 == 0 else 1
+    else:
+        for h in range(1, weights.shape[1]):
+            weights[i, h] += factor * (targets[h] - value * weights[i, h])
+    return weights[0, 0] * (np.nan if lost else 0)
+
+
+@compiled
 def read_column(
     weights: Array, offset: int, indices: Array, values: Array, row: int, h: int
 ) -> float:
@@ -108,13 +140,29 @@ def read_column(
 
 
 @compiled
-def one_step_errors(
-    error: Array, reward: float, following: Array, terminated: bool, c: Array, d: Array, shift: int
+def one_step_targets(
+    out: Array, reward: float, following: Array, terminated: bool, c: Array, d: Array, shift: int
 ) -> None:
-    """error[h] goes from V^h(S) to delta^h = c_h R + d_h V^(h-shift)(S') - V^h(S).
+    """out[h] = c_h R + d_h V^(h-shift)(S').
 
     Eq. one-step FHTD target for shift 1. Shift 0 lets a value bootstrap from itself: that is TD.
     """
+    if terminated:
+        for h in range(1, out.shape[0]):
+            out[h] = c[h] * reward
+    elif shift:
+        for h in range(1, out.shape[0]):
+            out[h] = c[h] * reward + d[h] * following[h - 1]
+    else:
+        for h in range(1, out.shape[0]):
+            out[h] = c[h] * reward + d[h] * following[h]
+
+
+@compiled
+def one_step_errors(
+    error: Array, reward: float, following: Array, terminated: bool, c: Array, d: Array, shift: int
+) -> None:
+    """error[h] goes from V^h(S) to delta^h = c_h R + d_h V^(h-shift)(S') - V^h(S)."""
     if terminated:
         for h in range(1, error.shape[0]):
             error[h] = c[h] * reward - error[h]

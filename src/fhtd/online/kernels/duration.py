@@ -8,39 +8,46 @@ with m = min(D, h), and V^(h-D) = 0 where h <= D: what comes after horizon h doe
 from collections.abc import Callable
 from typing import Any
 
-from fhtd.online.kernels.compiled import Array, add_rows, compiled, inlined, read_rows
+from fhtd.online.kernels.compiled import (
+    Array,
+    add_rows,
+    compiled,
+    inlined,
+    move_rows,
+    read_rows,
+)
 from fhtd.online.kernels.dispatch import DIVERGED, LEARNED, refusal
 from fhtd.online.kernels.one_step import OneStep, OneStepControl, next_action_values
 from fhtd.online.kernels.transition import Transition, scale
 
 
 @inlined
-def _constant_errors(
-    error: Array, following: Array, rewards: Array, terminated: bool, state: Any, base: int
+def _constant_targets(
+    out: Array, following: Array, rewards: Array, terminated: bool, state: Any, base: int
 ) -> None:
     """Where c and d are the same for every horizon: one sum for all longer horizons, O(H + D).
 
-    Column j is horizon base + j; error[j] goes from its value to its target less its value.
+    Column j is horizon base + j.
     """
-    duration, columns = rewards.shape[0], error.shape[0]
+    duration, columns = rewards.shape[0], out.shape[0]
     c, d = state.rewards[1], state.bootstraps[1]
     total, factor = c * 0, c * 0 + 1
     for m in range(1, duration + 1):
         total += factor * (c * rewards[m - 1])
         factor *= d
         if state.shift and m < duration and base < m < base + columns:
-            error[m - base] = total - error[m - base]
-    if not state.shift:
-        # A value that bootstraps from itself has no horizon, and counts them all.
-        for j in range(1, columns):
-            ahead = c * 0 if terminated else factor * following[j]
-            error[j] = total + ahead - error[j]
-        return
-    reached = columns if terminated else min(duration, columns)
-    for j in range(max(1, duration - base), reached):
-        error[j] = total - error[j]
-    for j in range(max(reached, duration), columns):
-        error[j] = total + factor * following[j - duration] - error[j]
+            out[m - base] = total
+    # A value that bootstraps from itself has no horizon, and counts all rewards.
+    first = max(1, duration - base) if state.shift else 1
+    back = duration if state.shift else 0
+    reached = columns if terminated else min(max(first, back), columns)
+    for j in range(first, reached):
+        out[j] = total
+    # Slices: an index that might be negative keeps a loop from being vectorised.
+    longer = out[reached:]
+    before = following[max(reached - back, 0) :]
+    for j in range(longer.shape[0]):
+        longer[j] = total + factor * before[j]
 
 
 @compiled
@@ -69,22 +76,23 @@ def _back_up(
     is_constant: bool,
 ) -> int:
     """Move the values of what was done towards the targets."""
-    weights, error, columns = state.weights, state.error, state.error.shape[0]
-    read_rows(weights, offset, seen.indices, seen.values, seen.row, error)
+    weights, targets = state.weights, state.error
     if is_constant:
-        _constant_errors(error, state.following, rewards, seen.terminated, state, base)
+        _constant_targets(targets, state.following, rewards, seen.terminated, state, base)
     else:
         c, d = state.rewards, state.bootstraps
-        _targets(room, state.following, rewards, seen.terminated, c, d)
-        for h in range(1, columns):
-            error[h] = room[h] - error[h]
-    if base and not seen.terminated:
-        # These would bootstrap from a horizon beneath the base, where none is learned.
-        for h in range(max(1, rewards.shape[0] - base + 1), min(rewards.shape[0], columns)):
-            error[h] = 0
+        _targets(targets, state.following, rewards, seen.terminated, c, d)
     factor = rates[0] * seen.ratio
-    indices, values = seen.indices, seen.values
-    probe = add_rows(weights, offset, indices, values, seen.row, factor, error, 1, seen.watch)
+    indices, values, row = seen.indices, seen.values, seen.row
+    if base and not seen.terminated:
+        # Horizons that would bootstrap from beneath the base, where none is learned, stay.
+        read_rows(weights, offset, indices, values, row, room)
+        for h in range(1, room.shape[0]):
+            learned = h >= rewards.shape[0] or base + h <= rewards.shape[0]
+            room[h] = targets[h] - room[h] if learned else 0
+        probe = add_rows(weights, offset, indices, values, row, factor, room, 1, seen.watch)
+    else:
+        probe = move_rows(weights, offset, indices, values, row, factor, targets, room, seen.watch)
     return LEARNED if probe == 0 else DIVERGED
 
 

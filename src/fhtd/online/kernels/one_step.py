@@ -11,7 +11,9 @@ from fhtd.online.kernels.compiled import (
     add_rows,
     compiled,
     inlined,
+    move_rows,
     one_step_errors,
+    one_step_targets,
     read_rows,
 )
 from fhtd.online.kernels.dispatch import kernel
@@ -167,8 +169,7 @@ def one_step_control_update(state: OneStepControl, seen: Transition, rates: Arra
     if not seen.terminated:
         next_action_values(weights, state.n_actions, state.n_features, seen, state.following, error)
     offset = seen.action * state.n_features
-    read_rows(weights, offset, seen.indices, seen.values, seen.row, error)
-    one_step_errors(
+    one_step_targets(
         error,
         seen.reward,
         state.following,
@@ -177,6 +178,14 @@ def one_step_control_update(state: OneStepControl, seen: Transition, rates: Arra
         state.bootstraps,
         state.shift,
     )
-    return add_rows(
-        weights, offset, seen.indices, seen.values, seen.row, step_size, error, 1, seen.watch
+    return move_rows(
+        weights,
+        offset,
+        seen.indices,
+        seen.values,
+        seen.row,
+        step_size,
+        error,
+        state.following,
+        seen.watch,
     )
