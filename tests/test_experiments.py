@@ -63,10 +63,12 @@ def test_figure_can_be_read(name: str) -> None:
         assert panel.get_title()
         assert panel.get_xlabel()
         assert panel.get_ylabel()
-        legend = panel.get_legend()
+        legend = panel.get_legend() or next(iter(figure.legends), None)
         assert legend is not None
         named = [line for line in panel.lines if not str(line.get_label()).startswith("_")]
-        assert len(legend.get_texts()) >= max(1, len(named))
+        explained = {text.get_text() for text in legend.get_texts()}
+        assert explained >= {line.get_label() for line in named}
+        assert explained
         looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in named}
         assert len(looks) == len(named), "two curves of a panel look the same"
     drawn = [item for panel in figure.axes for item in panel.collections]
@@ -169,6 +171,8 @@ def test_runs_of_a_block_differ(name: str) -> None:
     for array, values in arrays.items():
         if array.endswith(".squares"):  # over runs: zero only where all of them are alike
             assert values.max() > 0
+        elif values.dtype == np.bool_ or np.isinf(values).all():
+            pass  # whether something is so, or when it never is, may be the same in all runs
         elif len(values) > 1:
             assert len(np.unique(values.reshape(len(values), -1), axis=0)) > 1
 

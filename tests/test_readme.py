@@ -84,7 +84,7 @@ def test_commands_do_what_is_said_of_them(monkeypatch, tmp_path, capsys):
     assert (tmp_path / "runs" / "cartpole" / "episode.html").exists()
     assert (tmp_path / "explore-slippery-maze.html").exists()
     claims = json.loads((tmp_path / "runs" / "baird" / SUMMARY).read_text())["claims"]
-    assert [claim["verdict"] for claim in claims] == ["holds"] * 4
+    assert [claim["verdict"] for claim in claims] == ["holds"] * 5
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -219,7 +219,7 @@ def plot(config: Config, data: Arrays) -> "Figure":
     last.set_yticks(range(len(config.arms)), labels(config))
     last.invert_yaxis()
     title = "All environments: interquartile mean"
-    style.label(last, title, "normalised area under the curve", "", legend=False)
+    style.label(last, title, "normalised area under the curve", "arm", legend=False)
     for panel in panels[count:]:
         panel.set_visible(False)
     style.say(figure, "bands and bars: 95% intervals over runs, where there are several")

@@ -17,6 +17,7 @@ NAMES = (
     "checkered-grid",
     "complexity",
     "weightings",
+    "composition",
     "convergence",
     "general-approximation",
     "acting",
