@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from fhtd.online.control import FHQ
 from fhtd.online.fixed_horizon import check_weighting
 from fhtd.online.multi_step import MultiStepLearner
+from fhtd.online.q_learning import FHQ
 from fhtd.online.schedule import Rate
 from fhtd.weighting import Weighting
 
