@@ -30,6 +30,7 @@ from fhtd.commands import parsing
 from fhtd.commands.main import COMMANDS, main
 from fhtd.commands.parsing import parse
 from fhtd.experiments import NAMES, find
+from fhtd.sentences import sentences
 
 HEAVY = {"numba", "jax", "matplotlib", "gymnasium", "ray", "scipy", "pandas"}
 QUICK = ("off-policyness", "--scale", "smoke", "--runs", "3", "--horizon", "8")
@@ -184,6 +185,10 @@ def test_every_setting_is_a_flag_with_a_sentence(
         assert len(sentence) > 10
     for flag in ("--scale {paper,smoke}", "--workers INT", "--seed INT", "--out DIR", "--force"):
         assert flag in words(out)
+    code, out, _ = run(capsys, "show", name)
+    assert code == 0
+    for field in fields(experiment.config):
+        assert sentences(experiment.config)[field.name] in words(out), field.name
 
 
 @pytest.mark.parametrize(

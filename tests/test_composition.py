@@ -22,6 +22,12 @@ def test_each_start_is_what_its_name_says():
     assert not starts["from-zero"].weights[:, 3:].any()
     np.testing.assert_array_equal(starts["extended"].weights[:, :3], weights)
     np.testing.assert_array_equal(starts["extended"].weights[:, 3:], weights[:, [2, 2]])
+    for learner in starts.values():  # which is where simulations begin
+        np.testing.assert_array_equal(learner.draw_weights(None), _with_zero(learner.weights))
+
+
+def _with_zero(weights):
+    return np.concatenate([np.zeros((2, 1)), weights], axis=1)
 
 
 @pytest.mark.parametrize("task", composition.TASKS)
@@ -35,16 +41,49 @@ def test_a_run_goes_on_from_what_was_learned_before(task):
     assert not np.array_equal(found["extended"], found["from-zero"])
 
 
-def test_the_known_horizons_are_those_of_the_run(monkeypatch):
-    """A learner that is compared with one of other weights is not the same."""
-    config = Config(runs=2, walk_steps=50)
-    extend = FHTD.extend
+@pytest.mark.parametrize("task", composition.TASKS)
+def test_starts_of_a_run_are_paired(monkeypatch, task):
+    """The same learner three times sees the same three times."""
+    config = Config(runs=2, walk_steps=100, maze_episodes=3)
+    original = composition._starts
 
-    def spoiled(self, horizon, initial=None):
-        return extend(FHTD(self.features, self.weighting, initial=0.5), horizon, initial)
+    def alike(*given):
+        extended = original(*given)["extended"]
+        return dict.fromkeys(composition.STARTS, extended)
 
-    monkeypatch.setattr(FHTD, "extend", spoiled)
-    assert not composition.run(config, 3, Block("walk", range(2)))["same"].any()
+    monkeypatch.setattr(composition, "_starts", alike)
+    found = composition.run(config, 3, Block(task, range(2)))
+    for start in composition.STARTS:
+        np.testing.assert_array_equal(found[start], found["extended"])
+    assert not np.array_equal(found["extended"][0], found["extended"][1])
+
+
+@pytest.mark.parametrize("task", composition.TASKS)
+def test_known_horizons_of_other_weights_are_not_the_same(monkeypatch, task):
+    config = Config(runs=2, walk_steps=50, maze_episodes=2)
+    original = composition._starts
+
+    def spoiled(make, known, longer, weights):
+        return original(make, known, longer, weights + 0.5)
+
+    monkeypatch.setattr(composition, "_starts", spoiled)
+    assert not composition.run(config, 3, Block(task, range(2)))["same"].any()
+
+
+def test_what_comes_after_is_other_experience_than_before(monkeypatch):
+    seeds = []
+    simulate = composition.simulate
+
+    def noted(*given, **options):
+        seeds.append(options["seed"])
+        return simulate(*given, **options)
+
+    monkeypatch.setattr(composition, "simulate", noted)
+    composition.run(Config(runs=1, walk_steps=50), 3, Block("walk", range(1)))
+    before, *after = seeds
+    assert before == 3
+    assert len(set(after)) == 1
+    assert before not in after
 
 
 def test_values_have_settled_where_they_stay_small():

@@ -25,8 +25,8 @@ from fhtd.deep.agents.dfhq import DFHQOptions
 from fhtd.deep.agents.dfhtd import DFHTDOptions
 from fhtd.deep.agents.dqn import DQNOptions
 from fhtd.deep.agents.fhsac import FHSACOptions
-from fhtd.deep.describing import sentences
 from fhtd.deep.settings import SoftOptions, from_json, to_json
+from fhtd.sentences import sentences
 
 PAIRS = [
     (DFHQSettings, DFHQOptions),

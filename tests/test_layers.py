@@ -23,6 +23,7 @@ LAYERS = (
         "progress",
         "provenance",
         "references",
+        "sentences",
         "environments",
         "callbacks",
         "boards",

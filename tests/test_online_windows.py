@@ -249,3 +249,48 @@ def test_a_file_cannot_claim_a_base_without_moves(tmp_path):
     learner.save(tmp_path / "based.npz")
     with pytest.raises(ValueError, match="weights of horizon 0 must be 0"):
         fhtd.load(tmp_path / "based.npz")
+
+
+@pytest.mark.parametrize("kind", ["FHTD", "NStepFHTD", "FHQ"])
+def test_a_window_over_a_base_that_is_not_finite_goes_on(kind):
+    """As asked for by `allow_divergence`; the base is frozen, and says nothing of the update."""
+    features, weighting = Features.tabular(2), Weighting.exponential(4, 1e150)
+    options = {"step_size": 1.0, "allow_divergence": True, "deepen_every": 2}
+    learner = {
+        "FHTD": lambda: FHTD(features, weighting, **options),
+        "NStepFHTD": lambda: NStepFHTD(features, weighting, 2, **options),
+        "FHQ": lambda: FHQ(features, 2, weighting, **options),
+    }[kind]()
+    actions = (0,) if kind == "FHQ" else ()
+    for step in range(40):
+        learner.update(step % 2, *actions, 1.0, (step + 1) % 2)
+    assert not np.isfinite(learner.weights).all()
+
+
+def test_a_window_that_has_moved_keeps_a_constant_weighting():
+    learner = FHTD(Features.tabular(2), Weighting.exponential(2))
+    learner.deepen()
+    with pytest.raises(ValueError, match="extend needs a weighting that is the same"):
+        learner.extend(Weighting(np.array([1.0, 1.0, 5.0]), np.array([1.0, 1.0, 2.0])))
+    assert learner.extend(3).horizons.tolist() == [2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_nothing_counts_after_a_continuation_of_0_in_a_window_too(control):
+    """Four rewards over a base of 3: as after a termination, and unlike where it goes on."""
+
+    def learned(**options):
+        features, weighting = Features.tabular(2), Weighting.exponential(3)
+        if control:
+            learner = FHQ(features, 1, weighting, step_size=1.0)
+        else:
+            learner = FHTD(features, weighting, step_size=1.0)
+        for _ in range(3):
+            learner.deepen()
+        rewards = [1.0, 1.0, 1.0, 1.0]
+        learner.update(0, *((0,) if control else ()), rewards, 1, duration=4, **options)
+        return learner.values(0).ravel().tolist()
+
+    assert learned(terminated=True) == [4.0, 4.0, 4.0]
+    assert learned(continuation=0.0) == [4.0, 4.0, 4.0]
+    assert learned() == [4.0, 0.0, 0.0]

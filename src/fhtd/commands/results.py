@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import tyro
 
 from fhtd.commands.parsing import parse
 from fhtd.files import check_writable, write_atomically
+from fhtd.sentences import sentences
 
 SIGNS = {"holds": "+", "fails": "x", "inconclusive": "?"}
 
@@ -43,15 +43,15 @@ def show(arguments: list[str]) -> None:
 
     experiment = find(parsed.name)
     print(f"{experiment.title} ({experiment.source})")
-    print(f"Shows that {experiment.shows}; about {experiment.cost} on two cores.\n")
+    print(f"What it shows: {experiment.shows}; about {experiment.cost} on two cores.\n")
     own, smoke = experiment.config(), experiment.smoke()
-    sentences = _sentences(experiment.config)
+    told = sentences(experiment.config)
     for field in dataclasses.fields(experiment.config):
         value = getattr(own, field.name)
         line = f"  {field.name} = {plain(value)}"
         if smoke is not None and getattr(smoke, field.name) != value:
             line += f"  (smoke: {plain(getattr(smoke, field.name))})"
-        print(f"{line}\n      {sentences.get(field.name, '')}")
+        print(f"{line}\n      {told.get(field.name, '')}")
     found = [Summary.read(folder) for folder in folders(parsed.results, experiment.name)]
     if not any(found):
         print(f"\nNo results in {parsed.results} yet: fhtd reproduce {parsed.name}")
@@ -69,26 +69,6 @@ def _print(summary: Any) -> None:
     for claim in summary.claims:
         print(f"  {SIGNS[claim.verdict]} {claim.verdict:<12}  {claim.statement}")
         print(f"      {claim.measured}")
-
-
-def _sentences(config: type[Any]) -> dict[str, str]:
-    """The sentence under each field, as written in the source."""
-    import ast
-    import inspect
-    import textwrap
-
-    body = ast.parse(textwrap.dedent(inspect.getsource(config))).body[0]
-    found: dict[str, str] = {}
-    assert isinstance(body, ast.ClassDef)
-    for field, following in pairwise(body.body):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(following, ast.Expr)
-            and isinstance(following.value, ast.Constant)
-        ):
-            found[field.target.id] = " ".join(str(following.value.value).split())
-    return found
 
 
 def report(arguments: list[str]) -> None:

@@ -338,7 +338,7 @@ def grouped(kind: Any, begun: Any) -> dict[str, Any]:
         kind: The agent's class.
         begun: The settings that are the defaults.
     """
-    from fhtd.deep.describing import sentences
+    from fhtd.sentences import sentences
 
     told = sentences(kind.settings_type)
     fields = {field.name: field for field in dataclasses.fields(kind.settings_type)}

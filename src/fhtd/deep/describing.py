@@ -4,37 +4,12 @@ Settings are dataclasses with a sentence below each field. Classes and functions
 keywords get a signature with every one of them, and the sentences in their docstring.
 """
 
-import ast
 import inspect
 import textwrap
 from dataclasses import fields
-from functools import cache
-from itertools import pairwise
 from typing import Any
 
-
-@cache
-def sentences(kind: type[Any]) -> dict[str, str]:
-    """The sentence below each field of a dataclass, those of its bases included."""
-    found: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if "__annotations__" not in vars(base):
-            continue
-        try:
-            source = inspect.getsource(base)
-        except (OSError, TypeError):  # defined where no source is kept
-            continue
-        body = ast.parse(textwrap.dedent(source)).body[0]
-        assert isinstance(body, ast.ClassDef)
-        for field, following in pairwise(body.body):
-            if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(following, ast.Expr)
-                and isinstance(following.value, ast.Constant)
-            ):
-                found[field.target.id] = " ".join(str(following.value.value).split())
-    return found
+from fhtd.sentences import sentences
 
 
 def describe(owner: Any) -> None:

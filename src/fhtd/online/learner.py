@@ -315,7 +315,8 @@ class Learner(ABC):
         if self.state_type not in KERNELS:
             raise ValueError(
                 f"duration must be 1: {type(self).__name__} bootstraps after a number of steps of "
-                "its own; FHTD, FHQ and FixedHorizonMC learn from longer transitions"
+                "its own; FHTD, FHQ, Questions, FixedHorizonMC, TD and QLearning learn from longer "
+                "transitions"
             )
         return checks.array("reward", rewards, (duration,))
 

@@ -9,7 +9,7 @@ of its successor:
 Kernels bootstrap column 1 from column 0 and never write to that, so they need not know of it.
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -74,18 +74,47 @@ class WindowLearner(FixedHorizonLearner):
         """The horizon beneath the window, m: 0 until it has moved."""
         return self._moves * self._stride
 
-    def _check_window(self, name: str) -> None:
-        """Refuse horizons that would not be at home over another base."""
-        if not self.weighting.is_constant:
+    @staticmethod
+    def _check_constant(name: str, weighting: Weighting) -> None:
+        if not weighting.is_constant:
             raise ValueError(
-                f"{name} needs a weighting that is the same for every horizon, such as "
+                f"{name} needs a weighting that is the same for every horizon of a window, such as "
                 "exponential: one that mentions the final horizon has no meaning when it grows"
             )
+
+    def _check_window(self, name: str) -> None:
+        """Refuse horizons that would not be at home over another base."""
+        self._check_constant(name, self.weighting)
         if self._first_horizons[0] != self._stride:
             raise ValueError(
                 f"{name} needs horizons that are {self._stride} apart from the first on: choose a "
                 "horizon that n divides"
             )
+
+    def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
+        """Grow to a longer final horizon in place, keeping all that is learned.
+
+        Args:
+            horizon: A number where the weighting continues by itself (exponential, average), or a
+                Weighting whose first coefficients are the present ones.
+            initial: The first weights of the new horizons; by default those of the longest so far.
+
+        Returns:
+            The learner itself.
+
+        Raises:
+            ValueError: The weighting does not say how it goes on, the new horizons do not fit, or a
+                window that moves on would lose its constant weighting.
+
+        >>> from fhtd import FHTD, Features, Weighting
+        >>> learner = FHTD(Features.tabular(3), Weighting.exponential(2))
+        >>> learner.deepen()
+        >>> learner.extend(3).horizons.tolist()
+        [2.0, 3.0, 4.0]
+        """
+        if self.base or self.deepen_every is not None:
+            self._check_constant("extend", self.weighting.continued(horizon))
+        return super().extend(horizon, initial)
 
     def deepen(self) -> None:
         """Move the window of horizons on, as `deepen_every` does after so many updates.

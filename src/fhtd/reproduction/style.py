@@ -108,10 +108,22 @@ def label(
     axes.legend(fontsize=8, ncols=columns, **place)
 
 
+#: Letters of a legend that fit into an inch, and how many its line and the gap take.
+_LETTERS, _GAP = 15, 8
+
+
 def share_legend(figure: "Figure", axes: "Axes") -> None:
-    """One legend above all panels, of the arms that these axes show and the others too."""
+    """One legend above all panels, in as many columns as fit; these axes must show every arm."""
     handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", fontsize=8, ncols=min(len(names), 6))
+    room = _LETTERS * figure.get_figwidth()
+    columns = int(room // (_GAP + max((len(name) for name in names), default=1)))
+    figure.legend(
+        handles,
+        names,
+        loc="outside upper center",
+        fontsize=8,
+        ncols=max(1, min(columns, len(names))),
+    )
 
 
 def say(figure: "Figure", text: str) -> None:

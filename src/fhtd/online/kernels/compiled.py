@@ -1,6 +1,7 @@
 """The compiler settings of every kernel, and the few operations that all of them share.
 
-Rows of weights run over horizons: `weights[feature, h]`; column 0 is V^0 = 0 and never written.
+Rows of weights run over horizons: `weights[feature, h]`; column 0 is V^0 = 0 and never written, but
+for a window that moves on, whose frozen base it is.
 The weights of action a start at row `offset` = a * n_features. Active lists are rows of two tables,
 `indices` and `values`.
 """
@@ -45,19 +46,16 @@ def inlined_uncached(function: Function) -> Function:
 @inlined
 def add_row(weights: Array, i: int, factor: float, error: Array, first: int, watch: bool) -> float:
     """weights[i, h] += factor error[h] from h = first; if watched, NaN where not finite, else 0."""
-    probe = weights[0, 0] * 0
+    # Counting is vectorised; a sum of numbers would be taken one after the other.
+    lost = 0
     if watch:
-        # Counting is vectorised; a sum of numbers would be taken one after the other.
-        lost = 0
         for h in range(first, weights.shape[1]):
             weights[i, h] += factor * error[h]
             lost += 0 if weights[i, h] * 0 == 0 else 1
-        if lost:
-            probe *= np.nan
     else:
         for h in range(first, weights.shape[1]):
             weights[i, h] += factor * error[h]
-    return probe
+    return np.nan if lost else 0.0
 
 
 @compiled
@@ -73,7 +71,7 @@ def add_rows(
     watch: bool,
 ) -> float:
     """Add factor error^h phi to w^h from h = first; if watched, NaN where not finite, else 0."""
-    probe = weights[0, 0] * 0
+    probe = 0.0
     for k in range(indices.shape[1]):
         i = offset + indices[row, k]
         probe += add_row(weights, i, factor * values[row, k], error, first, watch)
@@ -96,26 +94,14 @@ def read_rows(
             out[h] += factor * weights[i, h]
 
 
-@compiled
-def move_rows(
-    weights: Array,
-    offset: int,
-    indices: Array,
-    values: Array,
-    row: int,
-    factor: float,
-    targets: Array,
-    scratch: Array,
-    watch: bool,
+@inlined
+def move_row(
+    weights: Array, i: int, value: float, factor: float, targets: Array, watch: bool
 ) -> float:
-    """Add factor (targets[h] - w^h . phi) phi to w^h; if watched, NaN where not finite, else 0."""
-    if indices.shape[1] > 1:
-        read_rows(weights, offset, indices, values, row, scratch)
-        for h in range(1, scratch.shape[0]):
-            scratch[h] = targets[h] - scratch[h]
-        return add_rows(weights, offset, indices, values, row, factor, scratch, 1, watch)
-    # A single active feature takes one pass.
-    i, value = offset + indices[row, 0], values[row, 0]
+    """weights[i, h] += factor value (targets[h] - value weights[i, h]), and as `add_row`.
+
+    What `read_rows` and `add_rows` do for a single active feature, in one pass.
+    """
     factor *= value
     lost = 0
     if watch:
@@ -125,7 +111,7 @@ def move_rows(
     else:
         for h in range(1, weights.shape[1]):
             weights[i, h] += factor * (targets[h] - value * weights[i, h])
-    return weights[0, 0] * (np.nan if lost else 0)
+    return np.nan if lost else 0.0
 
 
 @compiled

@@ -13,7 +13,7 @@ from fhtd.online.kernels.compiled import (
     add_rows,
     compiled,
     inlined,
-    move_rows,
+    move_row,
     read_rows,
 )
 from fhtd.online.kernels.dispatch import DIVERGED, LEARNED, refusal
@@ -84,15 +84,17 @@ def _back_up(
         _targets(targets, state.following, rewards, seen.terminated, c, d)
     factor = rates[0] * seen.ratio
     indices, values, row = seen.indices, seen.values, seen.row
-    if base and not seen.terminated:
-        # Horizons that would bootstrap from beneath the base, where none is learned, stay.
+    # Horizons that would bootstrap from beneath the base, where none is learned, stay.
+    stays = base and not seen.terminated and seen.continuation != 0
+    if indices.shape[1] == 1 and not stays:
+        i = offset + indices[row, 0]
+        probe = move_row(weights, i, values[row, 0], factor, targets, seen.watch)
+    else:
         read_rows(weights, offset, indices, values, row, room)
         for h in range(1, room.shape[0]):
-            learned = h >= rewards.shape[0] or base + h <= rewards.shape[0]
+            learned = not stays or h >= rewards.shape[0] or base + h <= rewards.shape[0]
             room[h] = targets[h] - room[h] if learned else 0
         probe = add_rows(weights, offset, indices, values, row, factor, room, 1, seen.watch)
-    else:
-        probe = move_rows(weights, offset, indices, values, row, factor, targets, room, seen.watch)
     return LEARNED if probe == 0 else DIVERGED
 
 

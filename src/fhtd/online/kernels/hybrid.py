@@ -14,6 +14,8 @@ All targets of a transition use the values from before it.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from fhtd.online.kernels.compiled import Array, compiled, inlined
 from fhtd.online.kernels.dispatch import kernel
 from fhtd.online.kernels.one_step import next_action_values
@@ -142,14 +144,14 @@ def _move_columns(
         value = state.window_values[slot, i]
         for j in range(error.shape[0]):
             error[j] -= value * row[j]
-    probe = weights[0, 0] * 0
+    probe = 0.0
     for i in range(n_active):
         row = weights[offset + state.window_indices[slot, i], first:last]
         share = factor * state.window_values[slot, i]
         if watch:
             for j in range(error.shape[0]):
                 row[j] += share * error[j]
-                probe += row[j] * 0
+                probe += 0.0 if row[j] * 0 == 0 else np.nan
         else:
             for j in range(error.shape[0]):
                 row[j] += share * error[j]
@@ -175,7 +177,7 @@ def _back_up(
     is_row = state.window_indices.shape[1] == 1 and not watch
     if is_row and state.is_constant and (in_order or ends):
         _back_up_row(state, slot, length, first, last, ends, step_size)
-        return state.weights[0, 0] * 0
+        return 0.0
     product, alive = _sum_rewards(state, slot, length, first, last)
     if not ends:
         error, following = state.error[first:last], state.following
@@ -198,7 +200,7 @@ def _cut_short(state: Hybrid, terminated: bool, step_size: float, watch: bool) -
     at the horizon that is left over; where that is not learned, the state is dropped.
     """
     columns = state.error.shape[0]
-    probe = state.weights[0, 0] * 0
+    probe = 0.0
     for length in range(state.cursor[0], 0, -1):
         first = state.partial_from
         while first < columns and state.lengths[first] <= length:

@@ -131,7 +131,7 @@ def n_step_update(state: NStep, seen: Transition, rates: Array) -> float:
     state.window_continuations[newest] = seen.continuation
     if not seen.terminated:
         read_rows(state.weights, 0, seen.indices, seen.values, seen.next_row, state.following)
-    probe = state.weights[0, 0] * 0
+    probe = 0.0
     ended = seen.terminated or seen.truncated
     while cursor[0] == n or (ended and cursor[0] > 0):
         probe += _back_up_oldest(state, cursor[0], seen.terminated, step_size, seen.watch)

@@ -11,7 +11,7 @@ from fhtd.online.kernels.compiled import (
     add_rows,
     compiled,
     inlined,
-    move_rows,
+    move_row,
     one_step_errors,
     one_step_targets,
     read_rows,
@@ -80,7 +80,7 @@ def one_step_update(state: OneStep, seen: Transition, rates: Array) -> float:
     weights, error, step_size = state.weights, state.error, rates[0]
     if seen.indices.shape[1] == 1 and state.shift and not (seen.terminated or seen.watch):
         _update_one_row(state, seen, step_size)
-        return weights[0, 0] * 0
+        return 0.0
     if not seen.terminated:
         read_rows(weights, 0, seen.indices, seen.values, seen.next_row, state.following)
         scale(state.following, seen.continuation)
@@ -168,24 +168,14 @@ def one_step_control_update(state: OneStepControl, seen: Transition, rates: Arra
     weights, error, step_size = state.weights, state.error, rates[0]
     if not seen.terminated:
         next_action_values(weights, state.n_actions, state.n_features, seen, state.following, error)
-    offset = seen.action * state.n_features
-    one_step_targets(
-        error,
-        seen.reward,
-        state.following,
-        seen.terminated,
-        state.rewards,
-        state.bootstraps,
-        state.shift,
-    )
-    return move_rows(
-        weights,
-        offset,
-        seen.indices,
-        seen.values,
-        seen.row,
-        step_size,
-        error,
-        state.following,
-        seen.watch,
+    offset, row = seen.action * state.n_features, seen.row
+    following, c, d = state.following, state.rewards, state.bootstraps
+    if seen.indices.shape[1] == 1:
+        one_step_targets(error, seen.reward, following, seen.terminated, c, d, state.shift)
+        i, value = offset + seen.indices[row, 0], seen.values[row, 0]
+        return move_row(weights, i, value, step_size, error, seen.watch)
+    read_rows(weights, offset, seen.indices, seen.values, row, error)
+    one_step_errors(error, seen.reward, following, seen.terminated, c, d, state.shift)
+    return add_rows(
+        weights, offset, seen.indices, seen.values, row, step_size, error, 1, seen.watch
     )
