@@ -58,7 +58,8 @@ class Questions(PredictionLearner, FixedHorizonLearner):
             initial: The first weights: a number, or an array that broadcasts to `weights`.
             initial_spread: Standard deviation of normal noise on each of the first weights.
             seed: Seed of that noise; None draws one.
-            allow_divergence: Let weights become non-finite instead of raising DivergenceError.
+            allow_divergence: Let weights become non-finite instead of raising DivergenceError; a
+                question that does then takes the one after it along.
 
         Raises:
             TypeError: If a question is not a Weighting, or has no text for a name.
