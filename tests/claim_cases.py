@@ -667,7 +667,7 @@ READINGS_UNCLEAR: dict[str, list[Change]] = {
     },
 }
 
-BEST = ("dfhq64_0.99_256_0.0001_1.curves", "dqn_0.99_256_0.0001_100.curves")
+BEST = ("dfhq64_0.99_256_0.0001_1.curves", "dqn_0.99_256_0.0001_1.curves")
 
 
 def lander_best() -> Arrays:

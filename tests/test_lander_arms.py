@@ -120,7 +120,7 @@ def test_the_best_settings_are_further_runs_of_the_sweep() -> None:
     assert best.run is sweep.run
     assert [str(block) for block in blocks[:2]] == [
         "dfhq64_0.99_512_0.0001_1.runs-1000-1000",
-        "dqn_0.99_256_0.001_100.runs-1000-1000",
+        "dqn_0.99_256_0.001_1.runs-1000-1000",
     ]
     keys = [
         Key.of(one, settings, 0, blocks[0]) for one, settings in ((best, config), (sweep, wide))

@@ -46,7 +46,7 @@ class Config:
     """Width of DQN's hidden layers."""
     dqn_learning_rate: float = 1e-4
     """DQN's learning rate."""
-    dqn_target_interval: int = 100
+    dqn_target_interval: int = 1
     """Updates between copies to DQN's target network; 1 is none."""
 
     def __post_init__(self) -> None:
@@ -62,8 +62,10 @@ class Config:
 
     @classmethod
     def smoke(cls) -> "Config":
-        """Two short runs of small networks."""
-        return cls(runs=2, frames=1_200, horizon=8, dfhq_width=16, dqn_width=16)
+        """Two short runs of small networks, one with a target network."""
+        return cls(
+            runs=2, frames=1_200, horizon=8, dfhq_width=16, dqn_width=16, dqn_target_interval=100
+        )
 
 
 def best(config: Config, algorithm: str) -> Arm:
