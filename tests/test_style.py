@@ -40,3 +40,24 @@ def test_png_is_small_and_looks_the_same():
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_the_same_bytes_every_time(kind):
     assert style.render(picture(), kind) == style.render(picture(), kind)
+
+
+@pytest.mark.parametrize("length", [3, 12, 32, 50])
+@pytest.mark.parametrize("columns", [2, 3])
+def test_a_shared_legend_stays_within_the_picture(length: int, columns: int) -> None:
+    """However long the names of six arms are, short of filling it."""
+    figure, axes = style.panels(1, columns)
+    names = [
+        f"{i}{'dfhq,horizon=16,step_size=0.001,hidden=256:256,double':.{length}}" for i in range(6)
+    ]
+    for panel in axes[0, :2]:
+        for i, name in enumerate(names):
+            style.line(panel, [0, 1], [i, i], None, name, i)
+        style.label(panel, "title", "x", "y", legend=False)
+    style.share_legend(figure, *axes[0, :2])
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == names
+    place = legend.get_window_extent()
+    assert place.x0 >= 0
+    assert place.x1 <= figure.bbox.x1

@@ -26,8 +26,6 @@ EVALUATION_FRAMES = 1_000
 SENSELESS = 1_000.0
 #: Pictures end here, as an arm that diverges would leave no room for the others.
 _FLOOR = -600.0
-#: A legend of more lines would hide what it names.
-_LEGEND = 4
 
 
 def check_each(name: str, values: Sequence[Any], check: Callable[[str, Any], object]) -> None:
@@ -202,8 +200,7 @@ def dots(axes: "Axes", index: int, runs: npt.NDArray[np.float64], label: str) ->
 
 def picture(titles: Mapping[Any, str], data: Arrays, runs: int) -> "Figure":
     """Mean and standard error over runs, and every run's area under the curve."""
-    crowded = len(titles) > _LEGEND
-    figure, axes = style.panels(1, 2, width=4.6, height=4.8 if crowded else 3.2)
+    figure, axes = style.panels(1, 2, width=4.6, height=3.4)
     curves, areas = axes[0]
     for i, (arm, title) in enumerate(titles.items()):
         found = Statistics.of(data[f"{arm}.curves"])
@@ -214,7 +211,7 @@ def picture(titles: Mapping[Any, str], data: Arrays, runs: int) -> "Figure":
         f"LunarLander, {runs} runs an arm",
         "frame",
         f"mean return of the last {learning.WINDOW} episodes",
-        below=crowded,
+        legend=False,
     )
     lowest = {arm: data[f"{arm}.curves"].mean(axis=0).min() for arm in titles}
     curves.set_ylim(max(min(lowest.values()), _FLOOR), None)
@@ -226,8 +223,9 @@ def picture(titles: Mapping[Any, str], data: Arrays, runs: int) -> "Figure":
         "Area under the curve of each run",
         "runs, by arm",
         "mean return over all frames",
-        below=crowded,
+        legend=False,
     )
+    style.share_legend(figure, curves, areas)
     return figure
 
 

@@ -109,20 +109,30 @@ def label(
 
 
 #: Letters of a legend that fit into an inch, and how many its line and the gap take.
-_LETTERS, _GAP = 15, 8
+_LETTERS, _GAP = 14, 8
 
 
-def share_legend(figure: "Figure", axes: "Axes") -> None:
-    """One legend above all panels, in as many columns as fit; these axes must show every arm."""
-    handles, names = axes.get_legend_handles_labels()
+def share_legend(figure: "Figure", *panels: "Axes") -> None:
+    """One legend above all panels, in as many columns as fit.
+
+    Each of these panels must show every arm, in one order: beside a name is how it looks in each.
+    """
+    from matplotlib.legend_handler import HandlerTuple
+
+    _, names = panels[0].get_legend_handles_labels()
+    looks = (panel.get_legend_handles_labels()[0] for panel in panels)
+    handles: Any = list(zip(*looks, strict=True))
     room = _LETTERS * figure.get_figwidth()
-    columns = int(room // (_GAP + max((len(name) for name in names), default=1)))
+    longest = max((len(name) for name in names), default=1)
+    columns = int(room // (_GAP * len(panels) + longest))
     figure.legend(
         handles,
         names,
+        handlelength=2.0 * len(panels),
         loc="outside upper center",
         fontsize=8,
         ncols=max(1, min(columns, len(names))),
+        handler_map={tuple: HandlerTuple(ndivide=None)},
     )
 
 
