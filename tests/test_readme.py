@@ -9,7 +9,7 @@ import pytest
 
 from fhtd import Weighting, oracle, problems
 from fhtd.commands.main import main
-from fhtd.experiments import NAMES, find
+from fhtd.experiments import NAMES
 from fhtd.reproduction.summary import SUMMARY, folders
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,13 +18,15 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = [
     line.split("#")[0].split()[1:] for line in re.findall(r"^    (fhtd .*)$", README, re.MULTILINE)
 ]
-#: The folder on show of each experiment; what takes hours may be there at other settings only.
+#: The folder on show of each experiment: that at its own settings; what takes hours may be there at
+#: other settings only, and is shown at those that the table says.
 FOLDERS = {
     name: folder
     for name in NAMES
-    for folder in folders(ROOT / "results", name)[-1 if find(name).only_by_name else 0 :][:1]
+    for folder in folders(ROOT / "results", name)
     # What takes many hours may not be there yet, and what takes minutes not either.
     if (folder / SUMMARY).exists()
+    and (folder.name == name or f"results/{folder.name}/{name}.png" in README)
 }
 
 
@@ -85,6 +87,11 @@ def test_commands_do_what_is_said_of_them(monkeypatch, tmp_path, capsys):
     assert (tmp_path / "explore-slippery-maze.html").exists()
     claims = json.loads((tmp_path / "runs" / "baird" / SUMMARY).read_text())["claims"]
     assert [claim["verdict"] for claim in claims] == ["holds"] * 5
+
+
+def test_every_experiment_that_has_results_is_in_the_table():
+    found = {path.parent.name.partition("@")[0] for path in (ROOT / "results").glob(f"*/{SUMMARY}")}
+    assert found == set(FOLDERS)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

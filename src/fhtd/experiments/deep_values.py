@@ -285,9 +285,10 @@ EXPERIMENT = Experiment(
             labels=_LABELS,
         ),
     ),
+    extent=lunar_lander.EXPERIMENT.extent,
     extras=("deep", "lander"),
     resumable=True,
     only_by_name=True,
     megabytes=500,
-    work="lunar-lander",
+    work=lunar_lander.EXPERIMENT.name,
 )

@@ -279,6 +279,8 @@ EXPERIMENT = Experiment(
     claims=claims,
     tables=tables,
     charts=(landing.chart((("dfhq-*", "DFHQ, γ = *"), ("dqn-*", "DQN, γ = *"))),),
+    # A block's name says its discount.
+    extent=("runs", "discounts"),
     extras=("deep", "lander"),
     resumable=True,
     only_by_name=True,
