@@ -144,3 +144,20 @@ def test_new_runs_have_seeds_of_their_own() -> None:
     (first, *_), last = lander_best.blocks(config), lander_best.blocks(config)[-1]
     assert first == Block(lander_best.best(config, "dfhq"), range(1_000, 1_001))
     assert last.runs == range(1_002, 1_003)
+
+
+def test_one_discount_alone_takes_the_runs_of_both() -> None:
+    """So that arms which are still open can have more runs than those which are not."""
+    experiment = find("lunar-lander")
+    both, alone = experiment.config(), experiment.config(discounts=(0.99,))
+    assert set(experiment.blocks(alone)) < set(experiment.blocks(both))
+    (first, *_) = experiment.blocks(alone)
+    values = find("deep-values")
+    keys = {
+        Key.of(experiment, both, 0, first),
+        Key.of(experiment, alone, 0, first),
+        Key.of(values, values.config(), 0, first),
+    }
+    assert len(keys) == 1
+    other = experiment.config(learning_rate=1e-3)
+    assert Key.of(experiment, other, 0, first) not in keys
