@@ -307,7 +307,7 @@ def _transient(data: Arrays, begun: float) -> Claim:
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """The curves of all three arms."""
-    rows = style.thin(len(data["step"]))
+    rows = style.thin(len(data["step"]), keep=300)
     table: Arrays = {"step": data["step"][rows]}
     for arm in ARMS:
         for i in range(data[f"{arm}.mean"].shape[1]):

@@ -178,7 +178,6 @@ EXPERIMENT = Experiment(
                 "mean return",
                 y="mean_return",
                 arm="arm",
-                error="standard_error",
                 where=(("arm", f"*_{optimiser}_{start}"),),
                 labels=(("dfhq_*", "DFHQ"), ("dqn_*", "DQN")),
             )

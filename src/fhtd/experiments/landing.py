@@ -26,6 +26,8 @@ EVALUATION_FRAMES = 1_000
 SENSELESS = 1_000.0
 #: Pictures end here, as an arm that diverges would leave no room for the others.
 _FLOOR = -600.0
+#: More points than these of a curve are thinned out in tables.
+_POINTS = 250
 
 
 def check_each(name: str, values: Sequence[Any], check: Callable[[str, Any], object]) -> None:
@@ -229,17 +231,24 @@ def picture(titles: Mapping[Any, str], data: Arrays, runs: int) -> "Figure":
     return figure
 
 
+def thinned(data: Arrays) -> slice:
+    """Every other point: curves are means over ten episodes, and a report has many of them."""
+    return slice(1, None, 2) if len(data["frame"]) > _POINTS else slice(None)
+
+
 def tables(arms: Sequence[Hashable], data: Arrays, runs: Sequence[int]) -> dict[str, Arrays]:
     """Curves with their standard errors, and the area and last fifth of each of these runs."""
     found = [Statistics.of(data[f"{arm}.curves"]) for arm in arms]
-    names, at = [str(arm) for arm in arms], data["frame"]
+    names = [str(arm) for arm in arms]
+    few = thinned(data)
+    at = data["frame"][few]
     return {
         "curves": style.as_columns(
             ("arm", "frame", "mean_return", "standard_error"),
             np.repeat(names, len(at)),
             np.tile(at, len(names)),
-            np.concatenate([one.mean for one in found]),
-            np.concatenate([one.standard_error for one in found]),
+            np.concatenate([one.mean[few] for one in found]),
+            np.concatenate([one.standard_error[few] for one in found]),
         ),
         "runs": style.as_columns(
             ("arm", "run", "area", "last_fifth"),

@@ -236,6 +236,7 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     names = [str(arm) for arm in arms(config)]
     found = {arm: Statistics.of(data[f"{arm}.curves"]) for arm in names}
     at = data["frame"]
+    half = landing.thinned(data)
     few = np.arange(len(at))[9::10] if len(at) >= 10 else np.arange(len(at))
     rows = [(arm, run) for arm in names for run in range(config.runs)]
     dense: list[tuple[Any, ...]] = [
@@ -246,10 +247,10 @@ def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     return {
         "curves": style.as_columns(
             ("arm", "frame", "mean_return", "standard_error"),
-            np.repeat(names, len(at)),
-            np.tile(at, len(names)),
-            np.concatenate([found[arm].mean for arm in names]),
-            np.concatenate([found[arm].standard_error for arm in names]),
+            np.repeat(names, len(at[half])),
+            np.tile(at[half], len(names)),
+            np.concatenate([found[arm].mean[half] for arm in names]),
+            np.concatenate([found[arm].standard_error[half] for arm in names]),
         ),
         "run_curves": style.as_columns(
             ("arm", "run", "frame", "mean_return"), *(list(c) for c in zip(*dense, strict=True))
