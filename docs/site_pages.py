@@ -71,11 +71,16 @@ def results_page() -> str:
         zip(found, folders, strict=True),
         key=lambda pair: (order.get(pair[0]["experiment"], 99), pair[1].name),
     )
+    seen: set[str] = set()
     for summary, folder in pairs:
+        # Links lead to the first of an experiment's folders.
+        name = folder.name.partition("@")[0]
+        anchor = [] if name in seen else [f"({name}-results)="]
+        seen.add(name)
         own, settings = summary.get("defaults") or {}, summary["settings"]
         other = [f"`{k}` = {v}" for k, v in settings.items() if k in own and own[k] != v]
         lines += [
-            f"({folder.name.partition('@')[0]}-results)=",
+            *anchor,
             f"## {summary['title']}",
             "",
             f"{summary['source']}. It is meant to show: {summary['shows']}. "
