@@ -79,7 +79,9 @@ class FixedHorizonLearner(Learner):
             The learner itself.
 
         Raises:
-            ValueError: The weighting does not say how it goes on, or the new horizons do not fit.
+            ValueError: The weighting does not say how it goes on, the new horizons do not fit, a
+                window that moves on would lose its constant weighting, or `horizons` were chosen,
+                which say nothing of new ones.
 
         >>> from fhtd import FHTD, Features, Weighting
         >>> learner = FHTD(Features.tabular(3), Weighting.exponential(2))
@@ -87,6 +89,7 @@ class FixedHorizonLearner(Learner):
         [1.0, 2.0, 3.0, 4.0]
         """
         new = self.weighting.continued(horizon)
+        self._check_extension(new)
         horizons = self._learned_horizons(new.horizon)
         kept = len(self.horizons)
         if not np.array_equal(horizons[:kept], self._first_horizons):
@@ -112,6 +115,9 @@ class FixedHorizonLearner(Learner):
         self._state = self._build_state(table)
         self._carry_over(before)
         return self
+
+    def _check_extension(self, new: Weighting) -> None:
+        """Refuse a longer weighting that a learner of this kind cannot grow to."""
 
     def reweighted(self, weighting: Weighting) -> Self:
         """A learner of another weighting, which begins with what this one knows of single rewards.

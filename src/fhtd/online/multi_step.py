@@ -1,7 +1,7 @@
 """Learners that sum several rewards: which horizons they learn, and the tables of their backups."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,19 +59,12 @@ class MultiStepLearner(WindowLearner):
     def _learned_horizons(self, horizon: int) -> npt.NDArray[np.int64]:
         return np.array(closed_horizons(horizon, self.n, self._chosen, self.one_step_horizons))
 
-    def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
-        """Grow to a longer final horizon in place, keeping all that is learned.
-
-        Args:
-            horizon: A number where the weighting continues by itself (exponential, average), or a
-                Weighting whose first coefficients are the present ones.
-            initial: The first weights of the new horizons; by default those of the longest so far.
-        """
+    def _check_extension(self, new: Weighting) -> None:
+        super()._check_extension(new)
         if self._chosen is not None:
             raise ValueError(
                 "extend needs a learner without `horizons`: they say nothing of the new ones"
             )
-        return super().extend(horizon, initial)
 
     def _constants(self) -> dict[str, Any]:
         n, k, c, d = (

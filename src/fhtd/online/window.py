@@ -9,7 +9,7 @@ of its successor:
 Kernels bootstrap column 1 from column 0 and never write to that, so they need not know of it.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,7 @@ class WindowLearner(FixedHorizonLearner):
 
     @staticmethod
     def _check_constant(name: str, weighting: Weighting) -> None:
+        """Refuse a weighting under which a horizon would change its meaning as the window moves."""
         if not weighting.is_constant:
             raise ValueError(
                 f"{name} needs a weighting that is the same for every horizon of a window, such as "
@@ -91,30 +92,10 @@ class WindowLearner(FixedHorizonLearner):
                 "horizon that n divides"
             )
 
-    def extend(self, horizon: int | Weighting, initial: npt.ArrayLike | None = None) -> Self:
-        """Grow to a longer final horizon in place, keeping all that is learned.
-
-        Args:
-            horizon: A number where the weighting continues by itself (exponential, average), or a
-                Weighting whose first coefficients are the present ones.
-            initial: The first weights of the new horizons; by default those of the longest so far.
-
-        Returns:
-            The learner itself.
-
-        Raises:
-            ValueError: The weighting does not say how it goes on, the new horizons do not fit, or a
-                window that moves on would lose its constant weighting.
-
-        >>> from fhtd import FHTD, Features, Weighting
-        >>> learner = FHTD(Features.tabular(3), Weighting.exponential(2))
-        >>> learner.deepen()
-        >>> learner.extend(3).horizons.tolist()
-        [2.0, 3.0, 4.0]
-        """
+    def _check_extension(self, new: Weighting) -> None:
+        super()._check_extension(new)
         if self.base or self.deepen_every is not None:
-            self._check_constant("extend", self.weighting.continued(horizon))
-        return super().extend(horizon, initial)
+            self._check_constant("extend", new)
 
     def deepen(self) -> None:
         """Move the window of horizons on, as `deepen_every` does after so many updates.

@@ -149,6 +149,7 @@ def one_step_errors(
     error: Array, reward: float, following: Array, terminated: bool, c: Array, d: Array, shift: int
 ) -> None:
     """error[h] goes from V^h(S) to delta^h = c_h R + d_h V^(h-shift)(S') - V^h(S)."""
+    # Not `one_step_targets` and a difference: a second pass takes longer and rounds once more.
     if terminated:
         for h in range(1, error.shape[0]):
             error[h] = c[h] * reward - error[h]

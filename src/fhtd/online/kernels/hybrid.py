@@ -135,7 +135,10 @@ def _sum_rewards(
 def _move_columns(
     state: Hybrid, slot: int, factor: float, first: int, last: int, watch: bool
 ) -> float:
-    """Move columns first..last-1 of a pending state towards the targets that `error` holds."""
+    """Move columns first..last-1 of a pending state towards the targets that `error` holds.
+
+    Returns as `add_row`.
+    """
     weights, n_active = state.weights, state.window_indices.shape[1]
     offset = state.window_actions[slot] * state.n_features
     error = state.error[first:last]
@@ -144,18 +147,18 @@ def _move_columns(
         value = state.window_values[slot, i]
         for j in range(error.shape[0]):
             error[j] -= value * row[j]
-    probe = 0.0
+    lost = 0
     for i in range(n_active):
         row = weights[offset + state.window_indices[slot, i], first:last]
         share = factor * state.window_values[slot, i]
         if watch:
             for j in range(error.shape[0]):
                 row[j] += share * error[j]
-                probe += 0.0 if row[j] * 0 == 0 else np.nan
+                lost += 0 if row[j] * 0 == 0 else 1
         else:
             for j in range(error.shape[0]):
                 row[j] += share * error[j]
-    return probe
+    return np.nan if lost else 0.0
 
 
 @inlined
