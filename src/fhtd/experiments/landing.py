@@ -231,16 +231,12 @@ def picture(titles: Mapping[Any, str], data: Arrays, runs: int) -> "Figure":
     return figure
 
 
-def thinned(data: Arrays) -> slice:
-    """Every other point: curves are means over ten episodes, and a report has many of them."""
-    return slice(1, None, 2) if len(data["frame"]) > _POINTS else slice(None)
-
-
 def tables(arms: Sequence[Hashable], data: Arrays, runs: Sequence[int]) -> dict[str, Arrays]:
     """Curves with their standard errors, and the area and last fifth of each of these runs."""
     found = [Statistics.of(data[f"{arm}.curves"]) for arm in arms]
     names = [str(arm) for arm in arms]
-    few = thinned(data)
+    # Every other point: curves are means over ten episodes, and a report has many of them.
+    few = slice(1, None, 2) if len(data["frame"]) > _POINTS else slice(None)
     at = data["frame"][few]
     return {
         "curves": style.as_columns(

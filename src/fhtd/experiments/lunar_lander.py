@@ -1,7 +1,7 @@
 """Deep control in LunarLander: DFHQ and DQN without target networks."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from fhtd.reproduction import (
     worst,
 )
 from fhtd.reproduction import curves as learning
-from fhtd.statistics import Interval, Statistics
+from fhtd.statistics import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -233,37 +233,20 @@ def _divergence(config: Config, data: Arrays, theirs: Arm, ours: Arm) -> Claim:
 
 def tables(config: Config, data: Arrays) -> dict[str, Arrays]:
     """Curves, their every run at fewer frames, and each run in numbers."""
-    names = [str(arm) for arm in arms(config)]
-    found = {arm: Statistics.of(data[f"{arm}.curves"]) for arm in names}
-    at = data["frame"]
-    half = landing.thinned(data)
-    few = np.arange(len(at))[9::10] if len(at) >= 10 else np.arange(len(at))
-    rows = [(arm, run) for arm in names for run in range(config.runs)]
-    dense: list[tuple[Any, ...]] = [
-        (arm, run, int(at[i]), round(float(data[f"{arm}.curves"][run, i]), 2))
-        for arm, run in rows
-        for i in few
-    ]
-    return {
-        "curves": style.as_columns(
-            ("arm", "frame", "mean_return", "standard_error"),
-            np.repeat(names, len(at[half])),
-            np.tile(at[half], len(names)),
-            np.concatenate([found[arm].mean[half] for arm in names]),
-            np.concatenate([found[arm].standard_error[half] for arm in names]),
-        ),
-        "run_curves": style.as_columns(
-            ("arm", "run", "frame", "mean_return"), *(list(c) for c in zip(*dense, strict=True))
-        ),
-        "runs": style.as_columns(
-            ("arm", "run", "area", "last_fifth", "diverged_at"),
-            [arm for arm, _ in rows],
-            [run for _, run in rows],
-            [float(learning.areas(data, arm)[run]) for arm, run in rows],
-            [float(data[f"{arm}.curves"][run, -len(at) // 5 :].mean()) for arm, run in rows],
-            [int(data[f"{arm}.senseless"][run]) for arm, run in rows],
-        ),
-    }
+    every_arm, at = arms(config), data["frame"]
+    found = landing.tables(every_arm, data, range(config.runs))
+    found["runs"]["diverged_at"] = np.concatenate([data[f"{arm}.senseless"] for arm in every_arm])
+    few = slice(9, None, 10) if len(at) >= 10 else slice(None)
+    curves = np.stack([data[f"{arm}.curves"][:, few] for arm in every_arm])
+    arm, run, point = np.indices(curves.shape).reshape(3, -1)
+    found["run_curves"] = style.as_columns(
+        ("arm", "run", "frame", "mean_return"),
+        np.array([str(one) for one in every_arm])[arm],
+        run,
+        at[few][point],
+        curves.ravel().round(2),
+    )
+    return found
 
 
 EXPERIMENT = Experiment(
