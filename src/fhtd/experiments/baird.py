@@ -17,9 +17,9 @@ from fhtd.reproduction import (
     Claim,
     Experiment,
     Results,
-    Verdict,
     above,
     below,
+    every,
     join_runs,
     join_statistics,
     pack,
@@ -247,9 +247,6 @@ def _convergence(name: str, statement: str, values: Floats, close: float) -> Cla
     """Every run that was made, and nearly every one that could be."""
     final = np.abs(values).max(axis=1)
     share = Interval.share(final < close)
-    verdict = above(share, _NEARLY_ALL)
-    if verdict is Verdict.HOLDS and share.mean < 1:
-        verdict = Verdict.INCONCLUSIVE
     return Claim(
         name,
         statement,
@@ -258,7 +255,7 @@ def _convergence(name: str, statement: str, values: Floats, close: float) -> Cla
         f"{_NEARLY_ALL:g}, fails if below",
         f"share {share} of {len(final)} runs; largest |value| {final.max():.2g}, median "
         f"{np.median(final):.2g}",
-        verdict,
+        every(share, _NEARLY_ALL),
     )
 
 

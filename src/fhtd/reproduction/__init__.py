@@ -11,7 +11,7 @@ from fhtd.reproduction.arms import (
     run_blocks,
 )
 from fhtd.reproduction.chart import Chart
-from fhtd.reproduction.claims import Claim, Verdict, above, below, truth_of, worst
+from fhtd.reproduction.claims import Claim, Verdict, above, below, every, truth_of, worst
 from fhtd.reproduction.experiment import Experiment, Scratch
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Verdict",
     "above",
     "below",
+    "every",
     "exactly",
     "join_runs",
     "join_statistics",

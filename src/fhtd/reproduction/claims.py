@@ -84,6 +84,29 @@ def below(interval: Interval, bound: float) -> Verdict:
     return Verdict.FAILS if interval.low > bound else Verdict.INCONCLUSIVE
 
 
+def every(share: Interval, nearly: float) -> Verdict:
+    """Holds where all runs do and nearly all that could be made would.
+
+    Args:
+        share: Share of the runs that do.
+        nearly: What the share of all that could be made must exceed.
+
+    Returns:
+        The verdict; inconclusive where a single run does not, or where there are too few to tell.
+
+    >>> from fhtd.reproduction import every
+    >>> from fhtd.statistics import Interval
+    >>> print(*(every(Interval.share([True] * runs), 0.95) for runs in (50, 100)))
+    inconclusive holds
+    >>> print(every(Interval.share([True] * 999 + [False]), 0.95))
+    inconclusive
+    """
+    verdict = above(share, nearly)
+    if verdict is Verdict.HOLDS and share.mean < 1:
+        return Verdict.INCONCLUSIVE
+    return verdict
+
+
 def truth_of(statement: bool) -> Verdict:
     """For what is exact and needs no interval.
 
