@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from claim_cases import DECIDED, FAILING, HOLDING, SPREAD, UNCLEAR, Change, maze, walk
+from claim_cases import DECIDED, FAILING, HOLDING, UNCLEAR
+from claim_cases.changes import SPREAD, Change
 from fhtd.experiments import NAMES, Verdict, find, slippery_maze
 from fhtd.reproduction import Arrays, above, below, truth_of, worst
 from fhtd.statistics import Interval
@@ -60,11 +61,11 @@ def test_claim_is_inconclusive(name: str, claim: str, change: Change) -> None:
 
 def test_optimal_length_fails_in_another_maze(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slippery_maze, "optimal_length", lambda: 61.76)
-    assert verdicts("slippery-maze", maze())["optimal-length"] is Verdict.FAILS
+    assert verdicts("slippery-maze", HOLDING["slippery-maze"]())["optimal-length"] is Verdict.FAILS
 
 
 def test_an_excess_that_cannot_be_seen_is_no_crossing() -> None:
-    data = walk()
+    data = HOLDING["random-walk"]()
     data["fhtd.blocks"][:, 1200, 50] = data["td.blocks"][:, 1200, 0] + 0.001 * SPREAD
     assert verdicts("random-walk", data)["no-crossing"] is Verdict.HOLDS
 
