@@ -1,6 +1,7 @@
 """Where a number comes from: versions of everything that shapes it, and the command."""
 
 import platform
+import shlex
 import sys
 from contextlib import suppress
 from importlib import metadata
@@ -24,5 +25,7 @@ def versions() -> dict[str, str]:
 
 
 def command() -> str:
-    """The command line, without the folder of the program."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    """The command line as it could be typed again, without the folder of the program."""
+    program = Path(sys.argv[0])
+    name = f"python -m {program.parent.name}" if program.stem == "__main__" else program.name
+    return " ".join([name, *map(shlex.quote, sys.argv[1:])])
