@@ -222,7 +222,9 @@ def plot(config: Config, data: Arrays) -> "Figure":
     style.label(last, title, "normalised area under the curve", "arm", legend=False)
     for panel in panels[count:]:
         panel.set_visible(False)
-    style.say(figure, "bands and bars: 95% intervals over runs, where there are several")
+    enough = min(runs for _, runs, _ in config.each()) >= aggregates.FEW
+    missing = "" if enough else f"; a single run has no band, fewer than {aggregates.FEW} no bar"
+    style.say(figure, f"bands and bars: 95% intervals over runs{missing}")
     return figure
 
 

@@ -158,13 +158,22 @@ def plot(config: Config, data: Arrays) -> "Figure":
             mean, error = _over_runs(data[f"{arm}.{field}"])
             style.line(panel, data["steps_to_end"], mean, error, arm.title, i)
     for panel, word in ((axes[2, 0], "Bias"), (axes[2, 1], "Root-mean-square error")):
-        style.label(panel, f"{word} near the end", "steps to the end of the episode", "reward")
+        style.label(
+            panel,
+            f"{word} near the end",
+            "steps to the end of the episode",
+            "reward",
+            legend=False,
+        )
         panel.invert_xaxis()
         panel.axhline(0, color="#888888", linewidth=0.8)
     for panel, word in ((axes[1, 0], "Bias"), (axes[1, 1], "Root-mean-square error")):
         title = f"{word} of each of {config.runs} runs"
-        style.label(panel, title, "runs, by arm", "standard deviations of the returns")
+        style.label(
+            panel, title, "runs, by arm", "standard deviations of the returns", legend=False
+        )
         panel.axhline(0, color="#888888", linewidth=0.8)
+    style.share_legend(figure, axes[2, 0], axes[1, 0])
     style.say(figure, f"one colour for each arm; {style.band(config.runs)}")
     return figure
 
