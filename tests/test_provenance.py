@@ -26,3 +26,8 @@ def test_versions_name_what_shapes_numbers() -> None:
     found = provenance.versions()
     assert {"fhtd", "python", "numpy", "numba", "machine"} <= found.keys()
     assert all(found.values())
+
+
+def test_versions_that_differ_are_all_named() -> None:
+    several = [{"fhtd": "0.2.0"}, {"fhtd": "0.1.0", "numpy": "2.4.6"}, {"fhtd": "0.1.0"}]
+    assert provenance.joined(several) == {"fhtd": "0.1.0, 0.2.0", "numpy": "2.4.6"}

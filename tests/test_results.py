@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from commands import blocks_in, fhtd, finish, start, wait_until, workers_of
+from fhtd import archive, provenance
 from fhtd.commands.main import main
 from fhtd.experiments import Verdict, find, slippery_maze
 from fhtd.files import write_atomically
@@ -73,11 +74,11 @@ def test_a_block_comes_back_as_it_was(store: Store, warnings: list[str]) -> None
     store.write(KEY, ARRAYS, 1.5)
     found = store.read(KEY)
     assert found is not None
-    arrays, seconds = found
-    assert seconds == 1.5
-    assert arrays.keys() == ARRAYS.keys()
+    assert found.seconds == 1.5
+    assert found.versions == provenance.versions()
+    assert found.arrays.keys() == ARRAYS.keys()
     for name, values in ARRAYS.items():
-        np.testing.assert_array_equal(arrays[name], values, strict=True)
+        np.testing.assert_array_equal(found.arrays[name], values, strict=True)
     assert warnings == []
 
 
@@ -92,6 +93,24 @@ def test_a_block_says_where_it_comes_from(store: Store) -> None:
         manifest = json.loads(file["manifest"].tobytes())
     assert manifest["versions"].keys() >= {"fhtd", "python", "numpy", "numba"}
     assert manifest["command"]
+
+
+def test_a_summary_names_the_versions_that_computed_its_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those that draw it again later."""
+    now = provenance.versions()
+    with monkeypatch.context() as then:
+        then.setattr("fhtd.reproduction.store.versions", lambda: now | {"numpy": "1.0"})
+        reproduce_tiny(tmp_path)
+    folder = reproduce_tiny(tmp_path).folder
+    summary = Summary.read(folder)
+    assert summary is not None
+    assert summary.versions == now | {"numpy": "1.0"}
+    blocks_in(tmp_path)[0].unlink()  # computed again, under the present ones
+    summary = Summary.read(reproduce_tiny(tmp_path).folder)
+    assert summary is not None
+    assert summary.versions == now | {"numpy": f"1.0, {now['numpy']}"}
 
 
 def cut_short(path: Path) -> None:
@@ -145,6 +164,11 @@ def a_huge_claim(path: Path) -> None:
     rewrite(path, lambda name, content: header.getvalue() if name == "count.npy" else content)
 
 
+def versions_without_names(path: Path) -> None:
+    content, arrays = archive.read(path, "results")
+    archive.write(path, "results", content | {"versions": ["2.4.6"]}, arrays)
+
+
 def rewrite(path: Path, change: Callable[[str, bytes], bytes | None]) -> None:
     """Make a sound archive of changed members."""
     with zipfile.ZipFile(path) as old:
@@ -166,6 +190,7 @@ DAMAGES = [
     a_single_array,
     a_member_removed,
     a_huge_claim,
+    versions_without_names,
 ]
 
 
@@ -213,10 +238,9 @@ def test_a_flipped_bit_is_never_read_as_a_result(store: Store) -> None:
         if found is None:
             refused += 1
             continue
-        arrays, _ = found
-        assert arrays.keys() == ARRAYS.keys()
+        assert found.arrays.keys() == ARRAYS.keys()
         for name, values in ARRAYS.items():
-            np.testing.assert_array_equal(arrays[name], values, strict=True)
+            np.testing.assert_array_equal(found.arrays[name], values, strict=True)
     assert refused > len(content) / 2
 
 
@@ -233,16 +257,26 @@ def test_a_block_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     found = store.read(key)
     assert warnings == []
     assert found is not None
-    arrays, seconds = found
-    assert seconds == 0.0123
-    expected = experiment.run(config, 0, block)
-    np.testing.assert_array_equal(arrays["agreement"], expected["agreement"], strict=True)
+    assert found.seconds == 0.0123
+    assert found.versions["fhtd"] == "0.1.0"
+    expected = experiment.run(config, 0, block)["agreement"]
+    np.testing.assert_array_equal(found.arrays["agreement"], expected, strict=True)
 
 
 COMMITTED = Path(__file__).resolve().parent.parent / "results"
 
 
-@pytest.mark.parametrize("folder", sorted(COMMITTED.glob("*@*")), ids=lambda path: path.name)
+def with_blocks() -> list[Path]:
+    """Folders of results whose blocks are committed as well: those that took long."""
+    found = []
+    for path in sorted(COMMITTED.glob("*/summary.json")):
+        experiment = find(path.parent.name.partition("@")[0])
+        if (COMMITTED / "raw" / (experiment.work or experiment.name)).exists():
+            found.append(path.parent)
+    return found
+
+
+@pytest.mark.parametrize("folder", with_blocks(), ids=lambda path: path.name)
 def test_committed_blocks_are_found_and_say_the_same(folder: Path) -> None:
     """Whatever is done to names and files: nobody's finished work is lost."""
     summary = Summary.read(folder)
@@ -256,7 +290,7 @@ def test_committed_blocks_are_found_and_say_the_same(folder: Path) -> None:
     for block in experiment.blocks(config):
         found = store.read(Key.of(experiment, config, summary.seed, block))
         assert found is not None, str(block)
-        results[block] = found[0]
+        results[block] = found.arrays
     assert experiment.claims(config, experiment.combine(config, results)) == summary.claims
 
 

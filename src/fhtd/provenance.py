@@ -3,6 +3,7 @@
 import platform
 import shlex
 import sys
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +23,15 @@ def versions() -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return {**found, "machine": platform.machine()}
+
+
+def joined(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Versions of several computations in one: where they differ, all of them."""
+    found: dict[str, set[str]] = {}
+    for one in several:
+        for name, version in one.items():
+            found.setdefault(name, set()).add(version)
+    return {name: ", ".join(sorted(each)) for name, each in found.items()}
 
 
 def command() -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fhtd
+from fhtd import provenance
 from fhtd.files import sweep
 from fhtd.reproduction.arms import Arrays, Block
 from fhtd.reproduction.claims import Claim
 from fhtd.reproduction.executors import Tally, Task, check_memory, execute
 from fhtd.reproduction.experiment import Experiment
-from fhtd.reproduction.store import Key, Store
+from fhtd.reproduction.store import Kept, Key, Store
 from fhtd.reproduction.summary import folder_of, write_results
 
 #: Seconds between looks at blocks that another process computes.
@@ -150,10 +152,13 @@ def reproduce(
                 time.sleep(_LOOK_EVERY)
     elapsed = time.perf_counter() - begun if missing else 0.0
     # In the order of the blocks, whatever order they came in.
-    data = experiment.combine(config, {block: work.results[block] for block in work.keys})
+    data = experiment.combine(config, {block: work.results[block].arrays for block in work.keys})
     claims = experiment.claims(config, data)
-    spent = sum(work.took.values())
-    write_results(folder, experiment, config, seed, data, claims, spent)
+    spent = sum(kept.seconds for kept in work.results.values())
+    # Blocks say what computed them; claims are read off them by this version.
+    shaping = [{"fhtd": fhtd.__version__}, *(kept.versions for kept in work.results.values())]
+    versions = provenance.joined(shaping)
+    write_results(folder, experiment, config, seed, data, claims, spent, versions)
     return Outcome(experiment, claims, folder, elapsed, spent, work.computed, len(work.keys))
 
 
@@ -168,8 +173,7 @@ class _Work:
         self.keys = {
             block: Key.of(experiment, config, seed, block) for block in experiment.blocks(config)
         }
-        self.results: dict[Block, Arrays] = {}
-        self.took: dict[Block, float] = {}
+        self.results: dict[Block, Kept] = {}
         self.missing = [block for block in self.keys if force or not self._read(block)]
         self.computed = self.elsewhere = 0
         self._claims: dict[Block, ExitStack] = {}
@@ -178,7 +182,7 @@ class _Work:
         found = self._store.read(self.keys[block])
         if found is None:
             return False
-        self.results[block], self.took[block] = found
+        self.results[block] = found
         return True
 
     def claimed(self) -> Iterator[Task]:
@@ -200,10 +204,9 @@ class _Work:
 
     def keep(self, block: Block, arrays: Arrays, seconds: float) -> None:
         """A block that was computed here."""
-        self._store.write(self.keys[block], arrays, seconds)
+        self.results[block] = self._store.write(self.keys[block], arrays, seconds)
         self._claims.pop(block).close()
         self.missing.remove(block)
-        self.results[block], self.took[block] = arrays, seconds
         self.computed += 1
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fhtd import archive
 from fhtd.files import locked, sweep
@@ -65,6 +65,22 @@ class Key:
         return hashlib.sha256(self.identity.encode()).hexdigest()[:16]
 
 
+class Kept(NamedTuple):
+    """A block that is in the store.
+
+    >>> from fhtd.reproduction.store import Kept
+    >>> Kept({}, seconds=0.5, versions={"numpy": "2.4.6"}).versions["numpy"]
+    '2.4.6'
+    """
+
+    #: What it gave.
+    arrays: Arrays
+    #: What it took.
+    seconds: float
+    #: Of everything that shaped it.
+    versions: dict[str, str]
+
+
 class Store:
     """Blocks in a folder; safe with several processes, since files appear whole or not at all.
 
@@ -79,9 +95,9 @@ class Store:
     >>> key = Key("mine", "{}", seed=0, block="arm.runs-0-9")
     >>> store.read(key) is None
     True
-    >>> store.write(key, {"end": np.arange(3)}, seconds=0.5)
-    >>> arrays, seconds = store.read(key)
-    >>> arrays["end"].tolist(), seconds
+    >>> written = store.write(key, {"end": np.arange(3)}, seconds=0.5)
+    >>> kept = store.read(key)
+    >>> kept.arrays["end"].tolist(), kept.seconds
     ([0, 1, 2], 0.5)
     """
 
@@ -138,8 +154,8 @@ class Store:
         """
         return self.path(key).exists()
 
-    def read(self, key: Key) -> tuple[Arrays, float] | None:
-        """The block and the seconds it took, or None.
+    def read(self, key: Key) -> Kept | None:
+        """The block, or None.
 
         A damaged file is named, set aside and counts as missing.
 
@@ -163,31 +179,36 @@ class Store:
         shutil.rmtree(self.scratch(key), ignore_errors=True)
         return found
 
-    def write(self, key: Key, arrays: Arrays, seconds: float) -> None:
+    def write(self, key: Key, arrays: Arrays, seconds: float) -> Kept:
         """Keep a block, whole or not at all.
 
         Args:
             key: Of the block.
             arrays: What it gave.
             seconds: What it took.
+
+        Returns:
+            What `read` would give.
         """
+        kept = Kept(arrays, seconds, versions())
         content = {
             "identity": key.identity,
             "seed": key.seed,
             "block": key.block,
             "seconds": seconds,
-            "versions": versions(),
+            "versions": kept.versions,
             "command": command(),
         }
         archive.write(self.path(key), "results", content, arrays)
         shutil.rmtree(self.scratch(key), ignore_errors=True)
+        return kept
 
     def _folder(self, key: Key) -> Path:
         return self.root / key.experiment / key.digest / f"seed-{key.seed}"
 
 
-def _checked(key: Key, manifest: dict[str, Any], arrays: Arrays) -> tuple[Arrays, float]:
-    """Arrays and seconds of a file that must be the block of this key."""
+def _checked(key: Key, manifest: dict[str, Any], arrays: Arrays) -> Kept:
+    """What a file holds that must be the block of this key."""
     if (manifest["identity"], manifest["seed"], manifest["block"]) != (
         key.identity,
         key.seed,
@@ -197,4 +218,7 @@ def _checked(key: Key, manifest: dict[str, Any], arrays: Arrays) -> tuple[Arrays
     # Earlier versions listed the arrays by name only.
     if sorted(manifest["arrays"]) != sorted(arrays):
         raise ValueError("arrays are missing")
-    return arrays, float(manifest["seconds"])
+    versions = manifest["versions"]
+    if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
+        raise TypeError("its versions are not names with numbers")
+    return Kept(arrays, float(manifest["seconds"]), versions)

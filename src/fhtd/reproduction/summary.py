@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fhtd.files import write_atomically
-from fhtd.provenance import command, versions
+from fhtd.provenance import command
 from fhtd.reproduction import style
 from fhtd.reproduction.arms import Arrays, exactly
 from fhtd.reproduction.chart import Chart
@@ -37,6 +37,7 @@ class Summary:
     claims: list[Claim]
     #: Seconds that the blocks took, added up.
     seconds: float
+    #: Of everything that shaped the blocks; several where they differ.
     versions: dict[str, str]
     command: str
     #: The settings that are the experiment's own; None in files of earlier versions.
@@ -110,6 +111,7 @@ def write_results(
     data: Arrays,
     claims: list[Claim],
     seconds: float,
+    versions: dict[str, str],
 ) -> None:
     """Picture as PNG and SVG, tables as CSV, claims and settings as JSON."""
     figure = experiment.plot(config, data)
@@ -135,7 +137,7 @@ def write_results(
         settings=experiment.settings(config),
         claims=claims,
         seconds=round(seconds, 2),
-        versions=versions(),
+        versions=versions,
         command=command(),
         defaults=experiment.settings(experiment.config()),
         charts=experiment.charts,
