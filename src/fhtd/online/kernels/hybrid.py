@@ -18,7 +18,7 @@ import numpy as np
 
 from fhtd.online.kernels.compiled import Array, compiled, inlined
 from fhtd.online.kernels.dispatch import kernel
-from fhtd.online.kernels.one_step import next_action_values
+from fhtd.online.kernels.one_step import largest, next_action_values
 from fhtd.online.kernels.transition import Transition, forget_window, keep_active, scale
 
 
@@ -55,21 +55,6 @@ class Hybrid(NamedTuple):
 
 
 @inlined
-def _best_of_next(state: Hybrid, seen: Transition) -> None:
-    """following[h] = max_a Q^h(S', a), as far as it counts, for a single active feature."""
-    value, i = seen.values[seen.next_row, 0], seen.indices[seen.next_row, 0]
-    best, row = state.following, state.weights[i]
-    for h in range(best.shape[0]):
-        best[h] = value * row[h]
-    for action in range(1, state.n_actions):
-        row = state.weights[action * state.n_features + i]
-        for h in range(best.shape[0]):
-            other = value * row[h]
-            best[h] = other if other.real > best[h].real else best[h]
-    scale(best, seen.continuation)
-
-
-@inlined
 def _slot(state: Hybrid, length: int) -> int:
     """Where the state is kept that has so many rewards by now."""
     slot: int = state.cursor[1] - length + 1
@@ -89,7 +74,7 @@ def _back_up_row(
     for _ in range(1, length):
         at = at - 1 if at > 0 else n - 1
         continuation = state.window_continuations[at]
-        gain = weight * state.window_rewards[at] + discount * (continuation * gain)
+        gain = weight * state.window_rewards[at] + (discount * continuation) * gain
         product *= state.window_ratios[at]
         alive *= continuation
     i = state.window_actions[slot] * state.n_features + state.window_indices[slot, 0]
@@ -241,7 +226,10 @@ def hybrid_update(state: Hybrid, seen: Transition, rates: Array) -> float:
     state.window_continuations[newest] = seen.continuation
     if not ends:
         if seen.indices.shape[1] == 1 and seen.next_policy.shape[0] == 0:
-            _best_of_next(state, seen)
+            i, factor = seen.indices[seen.next_row, 0], seen.values[seen.next_row, 0]
+            following, room = state.following, state.error
+            largest(state.weights, state.n_actions, state.n_features, i, factor, following, room)
+            scale(following, seen.continuation)
         else:
             next_action_values(
                 state.weights,

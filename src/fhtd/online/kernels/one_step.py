@@ -117,17 +117,23 @@ def _larger(best: Any, value: Any) -> Any:
 
 
 @inlined
-def _largest(
-    weights: Array, n_actions: int, n_features: int, i: int, factor: float, out: Array
+def largest(
+    weights: Array, n_actions: int, n_features: int, i: int, factor: float, out: Array, room: Array
 ) -> None:
-    """out[h] = max_a Q^h for a single active feature i; two actions a pass, the odd one twice."""
-    for h in range(out.shape[0]):
-        out[h] = factor * weights[i, h]
-    for action in range(1, n_actions, 2):
+    """out[h] = max_a Q^h for a single active feature i; two actions a pass, an odd one twice."""
+    passes = (n_actions + 1) // 2
+    # Each pass writes where the next reads: "keep what is there if it is larger" would be compiled
+    # to a masked store, and the next pass would wait for it to reach the cache.
+    into, before = (out, room) if passes % 2 else (room, out)
+    for action in range(0, n_actions, 2):
         one = i + action * n_features
         other = i + min(action + 1, n_actions - 1) * n_features
         for h in range(out.shape[0]):
-            out[h] = _larger(_larger(out[h], factor * weights[one, h]), factor * weights[other, h])
+            found = factor * weights[one, h]
+            if action:
+                found = _larger(before[h], found)
+            into[h] = _larger(found, factor * weights[other, h])
+        into, before = before, into
 
 
 @compiled
@@ -151,7 +157,8 @@ def next_action_values(
             for h in range(out.shape[0]):
                 out[h] += policy[action] * scratch[h]
     elif indices.shape[1] == 1:
-        _largest(weights, n_actions, n_features, indices[row, 0], values[row, 0], out)
+        i, factor = indices[row, 0], values[row, 0]
+        largest(weights, n_actions, n_features, i, factor, out, scratch)
     else:
         read_rows(weights, 0, indices, values, row, out)
         for action in range(1, n_actions):

@@ -206,12 +206,16 @@ def _greedy_action(weights: Array, world: World, s: int, n_actions: int, random:
     """A best action of the last column, or of all that agree; ties broken uniformly."""
     last = weights.shape[1] - 1
     n_features = weights.shape[0] // n_actions
+    is_single = world.indices.shape[1] == 1
+    only, factor = world.indices[s, 0], world.values[s, 0]
     best, ties, chosen = -np.inf, 1, 0
     for action in range(n_actions):
+        offset = action * n_features
         if world.by_agreement:
             value = _agreement(weights, world, s, action, n_actions)
+        elif is_single:
+            value = (factor * weights[offset + only, last]).real
         else:
-            offset = action * n_features
             value = read_column(weights, offset, world.indices, world.values, s, last).real
         if value > best:
             best, ties, chosen = value, 1, action
