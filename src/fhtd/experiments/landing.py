@@ -216,7 +216,7 @@ def picture(titles: Mapping[Any, str], data: Arrays, runs: int) -> "Figure":
         legend=False,
     )
     lowest = {arm: data[f"{arm}.curves"].mean(axis=0).min() for arm in titles}
-    curves.set_ylim(max(min(lowest.values()), _FLOOR), None)
+    curves.set_ylim(max(curves.get_ylim()[0], _FLOOR), None)
     below = [f"{titles[arm]} falls to {low:,.0f}" for arm, low in lowest.items() if low < _FLOOR]
     cut = f"; the left panel ends at {_FLOOR:,.0f}, {', '.join(below)}" if below else ""
     style.say(figure, f"{style.band(runs)}{cut}")
