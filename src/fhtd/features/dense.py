@@ -47,8 +47,7 @@ class DenseFeatures:
             Two arrays of length `size`.
         """
         values = checks.array("observation", observation, (self.size,))
-        indices: npt.NDArray[np.int64] = getattr(self, "_indices")  # noqa: B009
-        return indices, values
+        return self.__dict__["_indices"], values
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that rebuild these features."""

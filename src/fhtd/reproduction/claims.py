@@ -85,11 +85,11 @@ def below(interval: Interval, bound: float) -> Verdict:
 
 
 def every(share: Interval, nearly: float) -> Verdict:
-    """Holds where all runs do and nearly all that could be made would.
+    """For what must be so in every run: holds where it was, in enough runs to trust it.
 
     Args:
-        share: Share of the runs that do.
-        nearly: What the share of all that could be made must exceed.
+        share: Share of the runs in which it was so.
+        nearly: What the whole interval of that share must exceed.
 
     Returns:
         The verdict; inconclusive where a single run does not, or where there are too few to tell.
