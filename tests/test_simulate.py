@@ -76,6 +76,70 @@ def test_simulation_is_a_loop_of_updates(name, time_limit):
     assert found.steps.tolist() == [steps]
 
 
+IN_ONE_PASS = {
+    **{name: ALL[name] for name in ("FHTD", "hybrid FHTD", "NStepTD", "FHQ", "NStepFHQ", "hybrid")},
+    "n divides H": lambda f, **o: NStepFHTD(f, Weighting.exponential(6, 0.9), 2, **o),
+    "n = 3 divides H": lambda f, **o: NStepFHTD(f, Weighting.average(6), 3, **o),
+    "n is H": lambda f, **o: NStepFHTD(f, Weighting.exponential(4), 4, **o),
+    "n does not divide H": ALL["NStepFHTD"],
+    "average": lambda f, **o: FHTD(f, Weighting.average(6), **o),
+}
+
+
+def ring(length):
+    """Round and round, whatever is done; the reward says where, and which of two actions."""
+    shape = (length, 2, 1)
+    places, actions = np.arange(length)[:, None, None], np.arange(2)[:, None]
+    return FiniteMDP(
+        probabilities=np.ones(shape),
+        next_states=np.broadcast_to((places + 1) % length, shape).copy(),
+        rewards=np.broadcast_to(places + 1 + 0.5 * actions, shape).copy(),
+        terminal=np.zeros(shape, bool),
+        start=np.eye(length)[0],
+    )
+
+
+@pytest.mark.parametrize("time_limit", [None, 7])
+@pytest.mark.parametrize("length", [1, 2, 3])
+@pytest.mark.parametrize("name", IN_ONE_PASS)
+def test_tables_learn_the_same_where_states_come_again(name, length, time_limit):
+    """Updates of a single active feature may read the very weights that they write."""
+    mdp, places = ring(length), np.arange(length)
+    behaviour, target = np.full((length, 2), 0.5), np.tile([0.3, 0.7], (length, 1))
+    continuations = 1 - 0.1 * places
+    options = {"steps": 40, "behaviour": behaviour, "time_limit": time_limit}
+    # With step size 1 the value of the next reward is the last one seen there.
+    witness = FHTD(Features.tabular(length), Weighting.exponential(1), step_size=1.0)
+    seen = simulate(witness, mdp, record_weights=[1], **options).weights.mean[..., 0]
+
+    features = Features.from_matrix(np.diag(1.5 - 0.2 * places))
+    build = {"step_size": 0.1, "initial": 0.1}
+    corrected = {} if is_control(name) else {"target": target}
+    found = simulate(
+        IN_ONE_PASS[name](features, **build),
+        mdp,
+        continuations=continuations[:, None, None],
+        keep_weights=True,
+        **corrected,
+        **options,
+    )
+    learner, state, actions = IN_ONE_PASS[name](features, **build), 0, []
+    for step in range(40):
+        reward, following = seen[step, state], (state + 1) % length
+        action = int(reward > state + 1)
+        actions.append(action)
+        truncated = time_limit is not None and (step + 1) % time_limit == 0
+        more = {"truncated": truncated, "continuation": continuations[state]}
+        if is_control(name):
+            learner.update(state, action, reward, following, **more)
+        else:
+            ratio = target[state, action] / behaviour[state, action]
+            learner.update(state, reward, following, ratio=ratio, **more)
+        state = 0 if truncated else following
+    assert 5 < sum(actions) < 35
+    np.testing.assert_allclose(found.final_weights[0], learner.weights, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["FHTD", "NStepFHTD", "FHTDLambda", "FHQ"])
 def test_bits_do_not_depend_on_threads_or_on_how_runs_are_cut(name):
     walk = problems.random_walk()

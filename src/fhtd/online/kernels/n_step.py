@@ -36,6 +36,40 @@ class NStep(NamedTuple):
     cursor: Array
 
 
+@inlined
+def _slot_of_oldest(state: NStep) -> int:
+    """Where the state is kept that has waited longest."""
+    slot: int = state.cursor[1] - state.cursor[0] + 1
+    return slot if slot >= 0 else slot + state.window_rewards.shape[0]
+
+
+@inlined
+def _back_up_row(state: NStep, seen: Transition, step_size: float) -> None:
+    """`_back_up_oldest` of a single active feature with all its n rewards, in one pass.
+
+    For columns that all sum the same rewards. From the last horizon down, each reads only what is
+    not yet written: the old values, also where S_{t+n} is S_t.
+    """
+    weights, bootstraps = state.weights, state.bootstraps
+    n, columns = state.rewards.shape
+    oldest = slot = _slot_of_oldest(state)
+    gain = state.rewards[0, columns - 1] * state.window_rewards[slot]
+    product, alive = state.window_ratios[slot], state.window_continuations[slot]
+    for k in range(1, n):
+        slot = slot + 1 if slot + 1 < n else 0
+        gain += state.rewards[k, columns - 1] * (alive * state.window_rewards[slot])
+        product *= state.window_ratios[slot]
+        alive *= state.window_continuations[slot]
+    i, following = state.window_indices[oldest, 0], seen.indices[seen.next_row, 0]
+    value, share = state.window_values[oldest, 0], alive * seen.values[seen.next_row, 0]
+    factor = step_size * product * value
+    for j in range(columns - 1, 0, -1):
+        weights[i, j] += factor * (
+            gain + bootstraps[n, j] * (share * weights[following, j - 1]) - value * weights[i, j]
+        )
+    state.cursor[0] = n - 1
+
+
 @compiled
 def _sum_rewards(state: NStep, oldest: int, available: int) -> tuple[float, float, float]:
     """error[j] = sum of the available rewards of each column's target.
@@ -78,9 +112,7 @@ def _back_up_oldest(
     error, value, following = state.error, state.value, state.following
     n, columns = state.rewards.shape
     shift = state.shift
-    oldest = state.cursor[1] - available + 1
-    if oldest < 0:
-        oldest += n
+    oldest = _slot_of_oldest(state)
     indices, values = state.window_indices, state.window_values
     early, product, alive = _sum_rewards(state, oldest, available)
     read_rows(state.weights, 0, indices, values, oldest, value)
@@ -129,10 +161,17 @@ def n_step_update(state: NStep, seen: Transition, rates: Array) -> float:
     state.window_rewards[newest] = seen.reward
     state.window_ratios[newest] = seen.ratio
     state.window_continuations[newest] = seen.continuation
+    ended = seen.terminated or seen.truncated
+    alike = state.shift == 1 and state.shared_from == 1 and state.lengths[1] == n
+    is_row = alike and seen.indices.shape[1] == 1
+    if is_row and cursor[0] == n and not (ended or seen.watch):
+        _back_up_row(state, seen, step_size)
+        return 0.0
+    if cursor[0] < n and not ended:
+        return 0.0
     if not seen.terminated:
         read_rows(state.weights, 0, seen.indices, seen.values, seen.next_row, state.following)
     probe = 0.0
-    ended = seen.terminated or seen.truncated
     while cursor[0] == n or (ended and cursor[0] > 0):
         probe += _back_up_oldest(state, cursor[0], seen.terminated, step_size, seen.watch)
     return probe
