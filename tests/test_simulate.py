@@ -50,10 +50,14 @@ def always(action, n_states, n_actions=2):
     return policy.deterministic(np.full(n_states, action), n_actions)
 
 
+SEEN = {"several": np.eye(5)[:, :4] + 0.3, "one each": np.diag(1.5 - 0.2 * np.arange(5))}
+
+
 @pytest.mark.parametrize("time_limit", [None, 3, 5])
+@pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("name", ALL)
-def test_simulation_is_a_loop_of_updates(name, time_limit):
-    mdp, features = corridor(), Features.from_matrix(np.eye(5)[:, :4] + 0.3)
+def test_simulation_is_a_loop_of_updates(name, seen, time_limit):
+    mdp, features = corridor(), Features.from_matrix(SEEN[seen])
     build = {"step_size": Decay(0.2, 30), "initial": 0.1}
     steps = 23
     found = simulate(
