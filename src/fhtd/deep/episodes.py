@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fhtd import checks
 
 if TYPE_CHECKING:
-    from fhtd.deep.agent import Agent
+    from fhtd.deep.player import Player
 
 
 class Step(NamedTuple):
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     rewards: list[float]
 
 
-def steps(agent: "Agent[Any]", environment: Any, epsilon: float, seed: int) -> Iterator[Step]:
+def steps(agent: "Player", environment: Any, epsilon: float, seed: int) -> Iterator[Step]:
     """The steps of one episode, acting greedily but for `epsilon`."""
     epsilon = checks.real("epsilon", epsilon, 0, 1)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
