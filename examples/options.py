@@ -67,11 +67,9 @@ for by_options in (False, True):
     while learner.step < UPDATES:
         action = int(rng.integers(n_actions))
         rewards, following, ended = walk(rng, state, action, by_options)
-        duration = len(rewards)
-        reward = rewards if duration > 1 else rewards[0]
-        learner.update(state, action, reward, following, ended, duration=duration)
+        learner.update(state, action, rewards, following, ended, duration=len(rewards))
         tried[state, action] += 1
-        steps += duration
+        steps += len(rewards)
         state = int(rng.choice(n_states, p=rooms.start)) if ended else following
     found = np.array([learner.values(s)[:, -1] for s in range(n_states)])
     error = np.sqrt(np.average((found - exact[..., -1]) ** 2, weights=tried))

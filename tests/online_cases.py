@@ -93,6 +93,7 @@ class Method(NamedTuple):
     policies: bool = False
     baseline: bool = False
     untied: bool = False  # whether equal action values are to be rare
+    corrected: bool = False  # control whose later actions have importance ratios
 
 
 def baseline(build, refer, **flags):
@@ -162,6 +163,7 @@ METHODS = {
         lambda case: hybrid_horizons(case._replace(k=0)),
         control=True,
         policies=True,
+        corrected=True,
     ),
     "hybrid FHQ": Method(
         lambda f, k, o: NStepFHQ(f, k.n_actions, k.weighting, k.n, one_step_horizons=k.k, **o),
@@ -169,6 +171,7 @@ METHODS = {
         hybrid_horizons,
         control=True,
         policies=True,
+        corrected=True,
     ),
     "hybrid FHQ of a closed set": Method(
         lambda f, k, o: NStepFHQ(
@@ -178,6 +181,7 @@ METHODS = {
         closed_set,
         control=True,
         policies=True,
+        corrected=True,
     ),
     "hybrid FHTD": Method(
         lambda f, k, o: NStepFHTD(f, k.weighting, k.n, one_step_horizons=k.k, **o),
@@ -248,12 +252,13 @@ def learned(name, case):
         reward = step.reward
         if isinstance(reward, list):
             ends["duration"] = len(reward)
-            reward = reward if len(reward) > 1 else reward[0]
         if step.lam is not None:
             ends["lambda_"] = step.lam
         if method.control:
             if step.next_policy is not None:
                 ends["next_policy"] = np.array(step.next_policy)
+            if method.corrected:
+                ends["ratio"] = step.ratio
             learner.update(seen, step.action, reward, follows, **ends)
         else:
             learner.update(seen, reward, follows, **ends, ratio=step.ratio)
@@ -373,7 +378,7 @@ def cases(draw, method, complex_values=False, n_actions=None, kinds=("table", "m
     if not method.untied and draw(st.booleans()):
         initial = draw(st.sampled_from([0.0, 0.75]))
     uneven = [n for n in range(2, horizon) if horizon % n]
-    on_policy = method.control or draw(st.booleans())
+    on_policy = (method.control and not method.corrected) or draw(st.booleans())
     ratios = st.just(1.0) if on_policy else hundredths(0, 2)
     states, stream = draw(
         streams(rows, hundredths(-2, 2), ratios, n_actions, method.policies, max_length=16)

@@ -248,6 +248,7 @@ def hybrid_fhq(stream, w, c, d, alpha, n, k):
     G^h = sum of the first m rewards + (prod d) max_a Q^(h-m)(S_{tau+m}, a), as soon as they are
     there. A termination hands a waiting state the rewards it has. So does a time limit, where the
     horizon that is left over is learned; else the state is dropped. k = 0 is n-step FHQ.
+    The ratios of the actions after the first multiply the error.
     """
     return _hybrid(stream, w, c, d, alpha, n, k, next_action_value, is_control=True)
 
@@ -273,7 +274,10 @@ def _hybrid(stream, w, c, d, alpha, n, k, value_of_next, is_control):
                     target, scale, rho = weighted_rewards(stream, tau, h, available, c, d)
                     if not step.terminated:
                         target += scale * bootstrap[h - available]
-                    rho = 1 if is_control else rho
+                    if is_control:
+                        rho = 1
+                        for later in stream[tau + 1 : tau + available]:
+                            rho *= later.ratio
                     add(w[h], alpha(t) * rho * (target - dot(w[h], phi)), phi)
         history.append(copy(w))
     return history

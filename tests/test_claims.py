@@ -70,6 +70,13 @@ def test_an_excess_that_cannot_be_seen_is_no_crossing() -> None:
     assert verdicts("random-walk", data)["no-crossing"] is Verdict.HOLDS
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e308])
+def test_what_is_beyond_all_numbers_has_diverged(value: float) -> None:
+    data = HOLDING["baird"]()
+    data["td.final_values"][:, 3] = value
+    assert verdicts("baird", data)["td-diverges"] is Verdict.HOLDS
+
+
 @pytest.mark.parametrize(
     ("low", "high", "is_above", "is_below"),
     [

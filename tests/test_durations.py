@@ -147,6 +147,39 @@ def test_options_of_one_step_are_actions_and_endless_ones_are_policies(seed):
         np.testing.assert_allclose(found[:, one], expected, atol=1e-12)
 
 
+@given(seed=st.integers(0, 10**6), chooses=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_options_that_may_end_anywhere_are_worth_what_all_their_courses_bring(seed, chooses):
+    """By plain recursion over every course, chance by chance."""
+    mdp = random_mdp(seed, n_states=3)
+    c, d = RNG(seed).normal(size=4), RNG(seed + 1).uniform(0, 1.2, 4)
+    policies, endings = random_options(seed, mdp)
+    choice = RNG(seed).dirichlet(np.ones(3), mdp.n_states) if chooses else None
+
+    def worth(state, option, h):
+        if h == 0:
+            return 0.0
+        total = 0.0
+        for action in range(mdp.n_actions):
+            for k, chance in enumerate(mdp.probabilities[state, action]):
+                after = int(mdp.next_states[state, action, k])
+                ahead = 0.0
+                if not mdp.terminal[state, action, k]:
+                    every = [worth(after, other, h - 1) for other in range(3)]
+                    anew = max(every) if choice is None else float(choice[after] @ every)
+                    ends = endings[option, after]
+                    ahead = ends * anew + (1 - ends) * every[option]
+                reward = mdp.rewards[state, action, k]
+                own = c[h - 1] * reward + d[h - 1] * ahead
+                total += policies[option, state, action] * chance * own
+        return total
+
+    weighting = Weighting(c[:3], d[:3])
+    found = oracle.option_values(mdp, policies, endings, weighting, choice)
+    expected = [[[worth(s, o, h) for h in (1, 2, 3)] for o in range(3)] for s in range(3)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 def walked(rng, mdp, policies, endings, state, option):
     """An option from a state on: its rewards, where it ended, whether the episode did."""
     rewards = []

@@ -233,6 +233,43 @@ def test_a_policy_to_expect_over_is_evaluated():
     assert settled(learner, truth=exact, target=BEHAVIOUR).max() < 0.03
 
 
+TARGET = np.array([[0.1, 0.9], [0.8, 0.2], [0.5, 0.5], [0.3, 0.7]])
+
+
+class Uncorrected(NStepFHQ):
+    """As if the actions between were the target policy's."""
+
+    sums_later_actions = False
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"one_step_horizons": 1}, {"horizons": [1, 2, 3, 4, 5, 6]}]
+)
+def test_another_policy_is_evaluated_by_the_ratios_of_later_actions(options):
+    mdp = small_mdp()
+    exact = oracle.action_values(mdp, TARGET, WEIGHTING)
+    errors = [
+        settled(
+            kind(Features.tabular(4), 2, WEIGHTING, 3, step_size=Decay(0.5, 200), **options),
+            truth=exact,
+            target=TARGET,
+        ).max()
+        for kind in (NStepFHQ, Uncorrected)
+    ]
+    assert errors[0] < 0.06
+    assert errors[1] > 5 * errors[0]
+
+
+def test_a_policy_to_correct_for_needs_to_know_who_acts():
+    mdp, table = small_mdp(), Features.tabular(4)
+    with pytest.raises(ValueError, match="behaviour is needed with target"):
+        simulate(NStepFHQ(table, 2, WEIGHTING, 3), mdp, steps=5, target=TARGET)
+    for n, k in ((1, 0), (3, 6)):  # each target has one action, and that is given
+        learner = NStepFHQ(table, 2, WEIGHTING, n, one_step_horizons=k)
+        assert not learner.sums_later_actions
+        simulate(learner, mdp, steps=5, target=TARGET)
+
+
 # Files, growth and windows
 
 

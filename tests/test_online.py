@@ -200,6 +200,33 @@ def test_bad_transitions_change_nothing(name, change, error, message):
     assert learner.step == 9
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_what_comes_after_a_termination_does_not_matter(name):
+    """It may be left out: there is no next action, say, to make a pair of."""
+    learners = [ALL[name](TABLE, initial=0.5, step_size=0.1) for _ in range(2)]
+    for learner, after in zip(learners, (3, None), strict=True):
+        feed(name, learner, rng(), 9)
+        action = (1,) if is_control(name) else ()
+        learner.update(2, *action, 1.0, after, terminated=True)
+        feed(name, learner, rng(), 9)
+    np.testing.assert_array_equal(learners[0].weights, learners[1].weights)
+    with pytest.raises((TypeError, ValueError), match="next_observation"):
+        learners[1].update(2, *action, 1.0, None, truncated=True)
+
+
+@pytest.mark.parametrize("single", [[1.5], (1.5,), np.array([1.5])])
+@pytest.mark.parametrize("name", ALL)
+def test_one_reward_may_come_in_a_list(name, single):
+    """As the rewards of an option do, however many there are."""
+    learners = [ALL[name](TABLE) for _ in range(2)]
+    action = (1,) if is_control(name) else ()
+    for learner, reward in zip(learners, (1.5, single), strict=True):
+        learner.update(2, *action, reward, 3, duration=1)
+    np.testing.assert_array_equal(learners[0].weights, learners[1].weights)
+    with pytest.raises(TypeError, match="reward must be a real number"):
+        learners[0].update(2, *action, [1.5, 2.0], 3)
+
+
 def test_bad_ratios_actions_and_policies_are_refused():
     for ratio in (-0.5, np.nan, np.inf):
         with pytest.raises(ValueError, match="ratio must be"):

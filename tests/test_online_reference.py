@@ -250,7 +250,7 @@ def harmless(name, mistake):
     method = METHODS[name]
     return (
         (mistake == "time limit overlooked" and name in ONE_STEP)
-        or (mistake == "ratios overlooked" and method.control)
+        or (mistake == "ratios overlooked" and method.control and not method.corrected)
         or (mistake.endswith("wrong order") and method.baseline)
     )
 

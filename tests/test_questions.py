@@ -104,7 +104,10 @@ def test_questions_are_kept_in_files(tmp_path):
     np.testing.assert_array_equal(learner.weights, again.weights)
 
 
-@pytest.mark.parametrize("wrong", [{}, [], {"x": 3}, {3: Weighting.exponential(2)}, [0.9]])
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, [], {"x": 3}, {3: Weighting.exponential(2)}, [0.9], Weighting.exponential(2)],
+)
 def test_bad_questions_are_refused(wrong):
     with pytest.raises((TypeError, ValueError), match="weighting"):
         Questions(Features.tabular(2), wrong)
@@ -164,6 +167,23 @@ def test_monte_carlo_is_reweighted_by_its_rewards(other):
     found = begun.reweighted(other).values(3)
     expected = other.coefficients() @ begun.rewards(3)[: other.horizon]
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_horizons_beyond_those_asked_for_do_not_matter():
+    """They may hide their rewards, or be fewer than n."""
+    steep = told(FHTD(Features.tabular(5), Weighting.exponential(60, 0.5)), 7)
+    with pytest.raises(ValueError, match="too little in horizon"):
+        steep.reweighted(Weighting.exponential(60))
+    short = told(FHTD(Features.tabular(5), Weighting.exponential(6)), 7)
+    np.testing.assert_allclose(
+        steep.reweighted(Weighting.exponential(6)).weights, short.weights, atol=1e-9
+    )
+    long = NStepFHTD(Features.tabular(5), Weighting.exponential(6), 4, horizons=range(1, 7))
+    found = told(long, 7).reweighted(Weighting.average(3))
+    assert found.n == 3
+    np.testing.assert_allclose(
+        found.values(2), np.cumsum(long.rewards(2))[:3] / [1, 2, 3], atol=1e-12
+    )
 
 
 def test_what_cannot_be_reweighted_says_why():

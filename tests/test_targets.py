@@ -203,6 +203,8 @@ def test_rlax_agrees_where_the_horizon_outlasts_the_trajectory():
         ({"rewards": np.zeros(0), "next_values": np.zeros((0, 4))}, "rewards must have"),
         ({"terminated": np.zeros(2, bool)}, "terminated must have shape"),
         ({"truncated": np.zeros(2, bool)}, "truncated must have shape"),
+        ({"terminated": np.array([0, 0.5, 1])}, "terminated must be True or False"),
+        ({"truncated": np.array([0, 2, 0])}, "truncated must be True or False"),
         ({"lambda_": 1.5}, "lambda_ must be"),
     ],
 )

@@ -115,6 +115,23 @@ def test_single_rewards_are_refused_where_a_weight_is_zero() -> None:
         Weighting.average(3).expected_rewards(np.zeros((3, 2)))
 
 
+@pytest.mark.parametrize(("discount", "known"), [(0.5, 43), (0.9, 264), (0.99, 2_000)])
+def test_rewards_that_rounding_hides_are_refused(discount: float, known: int) -> None:
+    """The last horizon that can tell its own reward tells it; the next one is named."""
+
+    def recovered(horizon: int) -> np.ndarray:
+        weighting = Weighting.exponential(horizon, discount)
+        return weighting.expected_rewards(weighting.coefficients().sum(axis=1))
+
+    assert np.allclose(recovered(known), 1, atol=1e-2)
+    if known < 2_000:
+        message = (
+            rf"reward {known + 1} steps ahead a weight of \d.*too little in horizon {known + 1}"
+        )
+        with pytest.raises(ValueError, match=message):
+            recovered(known + 1)
+
+
 @pytest.mark.parametrize("name", ["exponential", "undiscounted", "average"])
 def test_extending_keeps_every_coefficient(name: str) -> None:
     weighting, weight = NAMED[name]

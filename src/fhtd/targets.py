@@ -89,8 +89,10 @@ def long_step(
             "durations must have one entry for each of the (transitions, longest) rewards, got "
             f"shapes {durations.shape} and {rewards.shape}"
         )
-    if xp is np and (np.any(durations < 1) or np.any(durations > rewards.shape[1])):
-        raise ValueError(f"durations must be from 1 to {rewards.shape[1]}")
+    whole = xp.issubdtype(durations.dtype, xp.integer)
+    inside = xp is not np or not (np.any(durations < 1) or np.any(durations > rewards.shape[1]))
+    if not (whole and inside):
+        raise ValueError(f"durations must be integers from 1 to {rewards.shape[1]}")
     first = rewards[:, 0]
     xp, _, values, continues, _ = _prepare(weighting, first, next_values, terminated, None)
     target = continues[:, None] * values
@@ -292,16 +294,27 @@ def _prepare(
     expected = (*rewards.shape, weighting.horizon)
     if values.shape != expected:
         raise ValueError(f"next_values must have shape {expected}, got {values.shape}")
-    ends = xp.zeros(rewards.shape, bool) if terminated is None else xp.asarray(terminated, bool)
-    cuts = xp.zeros(rewards.shape, bool) if truncated is None else xp.asarray(truncated, bool)
-    for name, flags in (("terminated", ends), ("truncated", cuts)):
-        if flags.shape != rewards.shape:
-            raise ValueError(f"{name} must have shape {rewards.shape}, got {flags.shape}")
+    ends = _flags(xp, "terminated", terminated, rewards.shape)
+    cuts = _flags(xp, "truncated", truncated, rewards.shape)
     last = xp.arange(rewards.shape[0]) == rewards.shape[0] - 1
     last = last.reshape((-1,) + (1,) * (rewards.ndim - 1))
     cut = (ends | cuts | last)[..., None]
     continues = xp.where(ends, 0.0, 1.0)
     return xp, rewards, values, continues.astype(rewards.dtype), cut
+
+
+def _flags(xp: Any, name: str, given: Array | None, shape: tuple[int, ...]) -> Array:
+    """True or False of every step, from those or from 1 and 0."""
+    if given is None:
+        return xp.zeros(shape, bool)
+    found = xp.asarray(given)
+    if found.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {found.shape}")
+    flags = found.astype(bool)
+    # What counts in part is `continuation` elsewhere; as a flag it would end the episode.
+    if xp is np and np.any(flags != found):
+        raise ValueError(f"{name} must be True or False of every step, got {found}")
+    return flags
 
 
 def _namespace(*arrays: Array) -> Any:

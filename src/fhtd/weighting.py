@@ -20,6 +20,9 @@ import numpy.typing as npt
 
 from fhtd import checks
 
+#: Share of a reward that rounding may hide where single rewards are told from values.
+_LOST = 1e-3
+
 
 def single_rewards(coefficients: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Solve values[..., h] = sum_k coefficients[h, k] r_k for r, from the first horizon on."""
@@ -157,7 +160,7 @@ class Weighting:
 
         Raises:
             ValueError: The last axis is not H long, or some reward has no weight in its own
-                horizon.
+                horizon, or so little that rounding the value hides it.
 
         >>> from fhtd import Weighting
         >>> Weighting.exponential(3, discount=0.5).expected_rewards([1.0, 2.0, 2.0]).tolist()
@@ -179,13 +182,17 @@ class Weighting:
             table: Its coefficients.
 
         Raises:
-            ValueError: Some reward has no weight in the horizon that it is the last of.
+            ValueError: Some reward has no weight in the horizon that it is the last of, or so
+                little that rounding the value hides it.
         """
-        hidden = np.flatnonzero(np.diagonal(table) == 0)
+        own, all_of_row = np.abs(np.diagonal(table)), np.abs(table).sum(axis=1)
+        hidden = np.flatnonzero(own * _LOST <= np.finfo(np.float64).eps * all_of_row)
         if len(hidden):
+            h = hidden[0] + 1
+            little = "no weight" if own[h - 1] == 0 else f"a weight of {own[h - 1]:.1g}, too little"
             raise ValueError(
-                f"this weighting gives the reward {hidden[0] + 1} steps ahead no weight in "
-                f"horizon {hidden[0] + 1}, so single rewards cannot be recovered from its values"
+                f"this weighting gives the reward {h} steps ahead {little} in horizon {h}, so "
+                "single rewards cannot be recovered from its values"
             )
 
     def extend(self, horizon: int) -> "Weighting":

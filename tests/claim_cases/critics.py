@@ -34,8 +34,8 @@ FAILS: dict[str, list[Change]] = {
     "sac-does-not-learn": [put(of_critics("sac"), -300.0)],
     "fhsac-learns": [put(of_critics(arm), -500.0) for arm in ("window", "H16", "H32")],
     "values-within-reach": [
-        put(of_critics("H32", part="target"), -460.0, 3),
-        put(of_critics("H16", part="target"), 30.0, 1),
+        put(of_critics("H32", part="target"), -460.0),
+        put(of_critics("H16", part="target"), 30.0),
     ],
     "window-not-below": [
         put(of_critics("window", world), soft_level, ...)
@@ -52,7 +52,10 @@ UNCLEAR: dict[str, list[Change]] = {
     ],
     "sac-does-not-learn": [put(of_critics("sac"), -900 + 200 * SPREAD[:, None])],
     "fhsac-learns": [put(of_critics("H16"), -300 + 200 * SPREAD[:, None])],
-    "values-within-reach": [put(of_critics("H16", part="target"), np.nan, 0)],
+    "values-within-reach": [
+        put(of_critics("H16", part="target"), np.nan, 0),
+        put(of_critics("H32", part="target"), -460.0, 3),
+    ],
     "window-not-below": [shift(of_critics("sac-target"), 0.15 * 950 + 300 * SPREAD[:, None])],
     "window-above": [
         both(*[shift(of_critics("window", w), 4 * FORTH_AND_BACK) for w in SOFT_WORLDS]),

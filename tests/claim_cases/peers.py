@@ -44,12 +44,15 @@ FAILS: dict[str, list[Change]] = {
         for peer in PEERS
     },
     "nowhere-below-sb3": [shift("Acrobot-v1.sb3:dqn.curves", 200.0)],
-    "lands-soon": [put("LunarLander-v3.dfhq.curves", 190.0, (slice(2), slice(50)))],
+    "lands-soon": [put("LunarLander-v3.dfhq.curves", 190.0, (slice(9), slice(50)))],
     "lands-at-the-end": [put("LunarLander-v3.dfhq.curves", 190.0, (slice(None), slice(80, None)))],
 }
 UNCLEAR: dict[str, list[Change]] = {
     **{f"above-{peer.replace(':', '-')}": [in_all(peer, 1.0, 1.0)] for peer in PEERS},
     "nowhere-below-sb3": [in_all("sb3:dqn", 0.9, 2.0)],
-    "lands-soon": [both(*[fewer(f"LunarLander-v3.{arm}.curves", 9) for arm in ("dfhq", *PEERS)])],
+    "lands-soon": [
+        put("LunarLander-v3.dfhq.curves", 190.0, (slice(2), slice(50))),
+        both(*[fewer(f"LunarLander-v3.{arm}.curves", 5) for arm in ("dfhq", *PEERS)]),
+    ],
     "lands-at-the-end": [shift("LunarLander-v3.dfhq.curves", -20.0)],
 }

@@ -49,5 +49,9 @@ FAILS: dict[str, list[Change]] = {
 UNCLEAR: dict[str, list[Change]] = {
     "short-plateau-early": [slow_horizon_5(RUNS // 2), one_block],
     "approach-td": [horizon_60_like_40, one_block],
-    "no-crossing": [put("fhtd.blocks", 1.3 + SPREAD, near_td), one_block],
+    "no-crossing": [
+        put("fhtd.blocks", 1.3 + SPREAD, near_td),
+        put("td.blocks", 2.0 + SPREAD[:, None], (every, 0)),  # does TD learn?
+        one_block,
+    ],
 }

@@ -212,7 +212,10 @@ def claims(config: Config, data: Arrays) -> list[Claim]:
     assert problem.initial_weights is not None
     close = _close(problem)
     first = 1e3 * close
-    grown = Interval.of(np.log10(np.abs(data["td.final_values"]).max(axis=1) / first))
+    size = np.abs(data["td.final_values"]).max(axis=1)
+    # Beyond the largest number there is nothing to compare.
+    size = np.where(np.isfinite(size), size, np.finfo(np.float64).max)
+    grown = Interval.of(np.log10(size) - np.log10(first))
     return [
         _convergence(
             "converges",

@@ -210,11 +210,12 @@ def _crossing(fhtd: Floats, td: Floats) -> Claim:
     level = td.mean(axis=0)
     unseen = _UNSEEN * level[:, None]
     t, h = np.unravel_index(np.argmax(high - unseen), high.shape)
+    fall = Interval.of(td[:, 0] - td[:, -1])
     verdict = Verdict.INCONCLUSIVE
-    if not level[-1] < level[0] or (low > 0).any():
+    if fall.high <= 0 or (low > 0).any():
         verdict = Verdict.FAILS
         t, h = np.unravel_index(np.argmax(low), low.shape)
-    elif (high < unseen).all():
+    elif fall.low > 0 and (high < unseen).all():
         verdict = Verdict.HOLDS
     worst_case = Interval(*(100 / level[t] * part[t, h] for part in (found.mean, low, high)))
     return Claim(

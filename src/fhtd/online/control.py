@@ -69,7 +69,7 @@ class ControlLearner(Learner):
             observation: What was seen before the step, S.
             action: The action taken, A.
             reward: The reward of the step, R; of several steps, one each.
-            next_observation: What was seen after it, S'.
+            next_observation: What was seen after it, S'; None will do where the episode ended.
             terminated: The episode ended: S' is worth 0.
             truncated: The episode was cut, by a time limit say: S' keeps its value.
             next_policy: Probabilities of the next actions. With them S' is worth their expectation,
@@ -77,30 +77,37 @@ class ControlLearner(Learner):
             continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
                 as after a termination, but the stream goes on.
             duration: How many steps the transition took, of an option or skipped frames: horizon h
-                then bootstraps from h - duration, and `reward` holds all its rewards in order.
+                then bootstraps from h - duration, and `reward` holds all its rewards in order. FHQ
+                and Q-learning take others than 1.
 
         Raises:
             ValueError: An argument does not fit, or `next_policy` is needed under this weighting.
             DivergenceError: The weights are not finite any more, unless `allow_divergence`.
         """
-        action = checks.integer("action", _plain(action), 0, self.n_actions - 1)
-        probabilities = np.zeros(0)
-        if next_policy is not None:
-            probabilities = checks.probabilities("next_policy", next_policy, (self.n_actions,))
-            self._check_expectation()
-        elif self.weighting.no_maximum:
-            raise ValueError(f"next_policy is needed: {self.weighting.no_maximum}")
         self._learn(
             observation,
-            action,
+            self._checked_action(action),
             reward,
             next_observation,
             terminated,
             truncated,
-            next_policy=probabilities,
+            next_policy=self._checked_policy(next_policy),
             continuation=continuation,
             duration=duration,
         )
+
+    def _checked_action(self, action: Any) -> int:
+        return checks.integer("action", _plain(action), 0, self.n_actions - 1)
+
+    def _checked_policy(self, next_policy: npt.ArrayLike | None) -> npt.NDArray[np.float64]:
+        """Its probabilities; none where the best action is asked for."""
+        if next_policy is not None:
+            found = checks.probabilities("next_policy", next_policy, (self.n_actions,))
+            self._check_expectation()
+            return found
+        if self.weighting.no_maximum:
+            raise ValueError(f"next_policy is needed: {self.weighting.no_maximum}")
+        return np.zeros(0)
 
     def _check_expectation(self) -> None:
         """Refuse a next policy where the algorithm is defined for the greedy one only."""

@@ -123,7 +123,8 @@ class FixedHorizonLearner(Learner):
         """A learner of another weighting, which begins with what this one knows of single rewards.
 
         Values are sums of expected rewards, weighed; where the rewards can be told from them, any
-        other weighting of them is known as well. The new learner can go on learning.
+        other weighting of them is known as well. The new learner can go on learning; states that
+        still wait for rewards, and traces, stay with the old one.
 
         Args:
             weighting: The other, of at most as many horizons.
@@ -152,13 +153,16 @@ class FixedHorizonLearner(Learner):
                 f"weighting must have at most the {longest} horizons that are learned, got "
                 f"{new.horizon}"
             )
-        table = self.weighting.coefficients()
+        needed = slice(new.horizon)
+        table = self.weighting.coefficients()[needed, needed]
         self.weighting.check_single_rewards(table)
-        rewards = single_rewards(table, self.weights)[..., : new.horizon]
+        rewards = single_rewards(table, self.weights[..., needed])
         weights = rewards @ new.coefficients().T
         given = {name: self._argument(name) for name in arguments(type(self))}
         if given.get("horizons") is not None:
             given["horizons"] = range(1, new.horizon + 1)
+        if "n" in given:
+            given["n"] = min(given["n"], new.horizon)
         given |= {
             "weighting": new,
             "initial": weights if new.is_complex else weights.real,

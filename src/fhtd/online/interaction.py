@@ -92,7 +92,7 @@ def _loop(
         learner.update(
             observation,
             action,
-            single if len(single) > 1 else single[0],
+            single,
             following,
             terminated,
             truncated,

@@ -31,6 +31,8 @@ Layout = tuple[tuple[int, ...], npt.DTypeLike]
 #: Rows of weights that can still be counted; beyond this much memory it is compared with the free.
 _MOST_ROWS, _LARGE = 2**48, 2**28
 _INTEGERS = np.dtype(np.int64)
+#: The row of active lists that stands for a state that was not seen.
+UNSEEN = 2
 
 #: Every learner by the name that files know it by; a class registers itself when it is defined.
 LEARNERS: dict[str, "type[Learner]"] = {}
@@ -133,7 +135,7 @@ class Learner(ABC):
         self._rng = np.random.default_rng(self.seed)
         self._state = self._first_state()
         # Rows 0 and 1: the active lists of the present and the next observation.
-        # Row 2 stays empty: a state that was not seen.
+        # UNSEEN stays empty.
         shape = (3, self._n_active)
         self._active = np.zeros(shape, np.int64), np.zeros(shape)
         self._rate_values = np.zeros(len(self.rates))
@@ -271,6 +273,9 @@ class Learner(ABC):
         """Check everything, then change the weights."""
         several = None
         if duration == 1:
+            # A list of one, as whoever steps through options has it.
+            if isinstance(reward, list | tuple | np.ndarray) and np.shape(reward) == (1,):
+                reward = reward[0]
             reward = checks.real("reward", reward)
         else:
             several = self._check_duration(duration, reward)
@@ -279,7 +284,11 @@ class Learner(ABC):
         if type(continuation) is not float or continuation != 1.0:
             continuation = checks.real("continuation", continuation, 0)
         self._load_active("observation", observation, 0)
-        self._load_active("next_observation", next_observation, 1)
+        following = 1
+        if terminated and next_observation is None:
+            following = UNSEEN
+        else:
+            self._load_active("next_observation", next_observation, 1)
         rates = self._rate_values
         for i, name in enumerate(self.rates):
             rate = getattr(self, name)
@@ -289,7 +298,7 @@ class Learner(ABC):
         seen = Transition(
             *self._active,
             0,
-            1,
+            following,
             action,
             reward,
             next_policy,
@@ -422,7 +431,8 @@ class Learner(ABC):
         """A learner of another weighting, which begins with what this one knows of single rewards.
 
         Values are sums of expected rewards, weighed; where the rewards can be told from them, any
-        other weighting of them is known as well. The new learner can go on learning.
+        other weighting of them is known as well. The new learner can go on learning; states that
+        still wait for rewards, and traces, stay with the old one.
 
         Args:
             weighting: The other, of at most as many horizons.

@@ -18,6 +18,7 @@ class NStepFHQ(MultiStepLearner, FHQ):
     Q^h(S_t, A_t) moves towards the weighted sum of n rewards and then the maximum over a of
     Q^(h-n)(S_{t+n}, a). The n - 1 actions between are those that were taken, by whatever policy,
     and nothing corrects for that: what is learned is the value of acting so for n - 1 steps more.
+    Where a given policy is evaluated (`next_policy`), ratios correct for them.
     The paper expects horizons to disagree most where they are short, and suggests to learn the
     first k with one step each, as FHQ does, and to skip n at a time from there:
 
@@ -88,3 +89,56 @@ class NStepFHQ(MultiStepLearner, FHQ):
             deepen_every=deepen_every,
             acting=acting,
         )
+
+    def update(
+        self,
+        observation: Any,
+        action: int,
+        reward: float | npt.ArrayLike,
+        next_observation: Any,
+        terminated: bool = False,
+        truncated: bool = False,
+        next_policy: npt.ArrayLike | None = None,
+        continuation: float = 1.0,
+        duration: int = 1,
+        ratio: float = 1.0,
+    ) -> None:
+        """Learn from one transition.
+
+        Args:
+            observation: What was seen before the step, S.
+            action: The action taken, A.
+            reward: The reward of the step, R.
+            next_observation: What was seen after it, S'; None will do where the episode ended.
+            terminated: The episode ended: S' is worth 0.
+            truncated: The episode was cut, by a time limit say: S' keeps its value.
+            next_policy: Probabilities of the next actions. With them S' is worth their expectation;
+                without, its best action.
+            continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
+                as after a termination, but the stream goes on.
+            duration: 1: a target sums n transitions of one step.
+            ratio: pi(A|S) / mu(A|S) of a policy pi that is evaluated from the behaviour mu of
+                another. It multiplies the errors of earlier actions, whose targets go on with A;
+                that of A itself is learned whatever the probability with which it was taken.
+
+        Raises:
+            ValueError: An argument does not fit, or `next_policy` is needed under this weighting.
+            DivergenceError: The weights are not finite any more, unless `allow_divergence`.
+        """
+        self._learn(
+            observation,
+            self._checked_action(action),
+            reward,
+            next_observation,
+            terminated,
+            truncated,
+            ratio,
+            continuation,
+            duration,
+            self._checked_policy(next_policy),
+        )
+
+    @property
+    def sums_later_actions(self) -> bool:
+        """Whether targets hold rewards of actions after the first, which ratios correct for."""
+        return bool(self._state.lengths.max() > 1)

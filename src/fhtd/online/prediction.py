@@ -17,14 +17,11 @@ from fhtd.online.kernels.n_step import NStep
 from fhtd.online.kernels.one_step import OneStep
 from fhtd.online.kernels.traces import Traces
 from fhtd.online.kernels.transition import Transition
-from fhtd.online.learner import Layout, Learner
+from fhtd.online.learner import UNSEEN, Layout, Learner
 from fhtd.online.multi_step import MultiStepLearner
 from fhtd.online.schedule import Rate, check_rate, rate_at
 from fhtd.online.window import WindowLearner
 from fhtd.weighting import Weighting
-
-#: The row of active lists that is empty.
-_UNSEEN = 2
 
 
 class PredictionLearner(Learner):
@@ -46,14 +43,16 @@ class PredictionLearner(Learner):
         Args:
             observation: What was seen before the step, S.
             reward: The reward of the step, R; of several steps, one each.
-            next_observation: What was seen after it, S'.
+            next_observation: What was seen after it, S'; None will do where the episode ended.
             terminated: The episode ended: S' is worth 0.
             truncated: The episode was cut, by a time limit say: S' keeps its value.
-            ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy.
+            ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy. Where observations are
+                pairs with an action, that of the next action instead, and 1 at a termination.
             continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
                 as after a termination, but the stream goes on.
             duration: How many steps the transition took, of an option or skipped frames: horizon h
                 then bootstraps from h - duration, and `reward` holds all its rewards in order.
+                FHTD, Questions, FixedHorizonMC and TD take others than 1.
 
         Raises:
             ValueError: The observation has no features, or a number is not finite.
@@ -259,10 +258,11 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
         Args:
             observation: What was seen before the step, S.
             reward: The reward of the step, R.
-            next_observation: What was seen after it, S'.
+            next_observation: What was seen after it, S'; None will do where the episode ended.
             terminated: The episode ended: S' is worth 0.
             truncated: The episode was cut, by a time limit say: S' keeps its value.
-            ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy.
+            ratio: The importance ratio pi(A|S) / mu(A|S), 1 when on-policy. Where observations are
+                pairs with an action, that of the next action instead, and 1 at a termination.
             continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
                 as after a termination, but the stream goes on.
             duration: 1: traces do not reach over longer transitions.
@@ -322,7 +322,7 @@ class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
         worst = LEARNED
         for k, reward in enumerate(rewards.tolist()):
             step = seen._replace(
-                row=0 if k == 0 else _UNSEEN,
+                row=0 if k == 0 else UNSEEN,
                 reward=reward,
                 terminated=seen.terminated and k == last,
                 truncated=seen.truncated and k == last,

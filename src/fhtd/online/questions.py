@@ -62,9 +62,12 @@ class Questions(PredictionLearner, FixedHorizonLearner):
                 question that does then takes the one after it along.
 
         Raises:
-            TypeError: If a question is not a Weighting, or has no text for a name.
+            TypeError: If a question is not a Weighting, or has no text for a name, or only one is
+                given and not in a list.
             ValueError: If there are none.
         """
+        if isinstance(weightings, Weighting):
+            raise TypeError("weightings must be several: a list of them, or a dict by name")
         if not isinstance(weightings, Mapping):
             weightings = {str(i): one for i, one in enumerate(weightings)}
         if not weightings:

@@ -100,8 +100,8 @@ def simulate(
         behaviour: (states, actions) probabilities to act by. Control learners may leave it out and
             then act epsilon-greedily on their own final horizon.
         target: The policy to evaluate, where it is another: state values are corrected by
-            importance ratios, action values by expecting over it. Control learners without one
-            maximise.
+            importance ratios, action values by expecting over it, and those that sum n rewards
+            by the ratios of the actions between as well. Control learners without one maximise.
         continuations: How much of what follows each outcome counts, beside the weighting, as an
             array that broadcasts to `mdp.rewards`; all of it by default. Exact values are those of
             `mdp.continuing(continuations)`.
@@ -183,7 +183,7 @@ class _Task:
         if not isinstance(features, StateFeatures) or features.n_states != mdp.n_states:
             raise ValueError(
                 f"learner must have features of integer states for the {mdp.n_states} states "
-                f"of the MDP, got {features!r}"
+                f"of the MDP, got {type(features).__name__}"
             )
         if features.size != learner._n_features or features.n_active != learner._n_active:
             raise ValueError("learner must have the features that it was built with")
@@ -318,6 +318,13 @@ class _Task:
         expected = np.zeros((1, 0))
         if target is not None and self.is_control:
             expected = checks.probabilities("target", target, shape)
+            if getattr(learner, "sums_later_actions", False):
+                if acts_greedily:
+                    raise ValueError(
+                        f"behaviour is needed with target: a {type(learner).__name__} corrects for "
+                        "the actions that its targets sum by the probability they were taken with"
+                    )
+                ratios = policy.importance_ratios(target, actions)
         elif target is not None:
             checks.probabilities("target", target, shape)
             ratios = policy.importance_ratios(target, actions)

@@ -62,6 +62,12 @@ def _slot(state: Hybrid, length: int) -> int:
 
 
 @inlined
+def _own_ratio(state: Hybrid, slot: int) -> float:
+    """The ratio of the action whose value it is: action values are given it, and need none."""
+    return 1.0 if state.n_actions > 1 else state.window_ratios[slot]
+
+
+@inlined
 def _back_up_row(
     state: Hybrid, slot: int, length: int, first: int, last: int, ends: bool, step_size: float
 ) -> None:
@@ -70,13 +76,14 @@ def _back_up_row(
     # From the last reward back to the first, which is the state's own.
     at, alive = state.cursor[1], 1.0
     weight, discount = state.rewards[0, final], state.bootstraps[1, final]
-    gain, product = weight * state.window_rewards[at], state.window_ratios[at]
+    gain, product = weight * state.window_rewards[at], 1.0
     for _ in range(1, length):
+        product *= state.window_ratios[at]
         at = at - 1 if at > 0 else n - 1
         continuation = state.window_continuations[at]
         gain = weight * state.window_rewards[at] + (discount * continuation) * gain
-        product *= state.window_ratios[at]
         alive *= continuation
+    product *= _own_ratio(state, slot)
     i = state.window_actions[slot] * state.n_features + state.window_indices[slot, 0]
     value = state.window_values[slot, 0]
     factor = step_size * product * value
@@ -102,12 +109,13 @@ def _sum_rewards(
     the newest transition says of that: `following` is scaled by it.
     """
     n, error = state.window_rewards.shape[0], state.error[first:last]
-    product = alive = 1.0
+    product, alive = _own_ratio(state, slot), 1.0
     for j in range(error.shape[0]):
         error[j] = 0
     for k in range(length):
         reward, weighed = alive * state.window_rewards[slot], state.rewards[k, first:last]
-        product *= state.window_ratios[slot]
+        if k:
+            product *= state.window_ratios[slot]
         if k + 1 < length:
             alive *= state.window_continuations[slot]
         for j in range(error.shape[0]):
