@@ -299,7 +299,9 @@ class FHTDLambda(PredictionLearner, FixedHorizonLearner):
 class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
     """Fixed-horizon Monte Carlo for every horizon, O(H) per step; it never bootstraps.
 
-    V^h(S_t) moves towards the weighted sum of the next h rewards, once they have come.
+    V^h(S_t) moves towards the weighted sum of the next h rewards, once they have come. A sum that
+    a time limit cuts short is dropped, which favours episodes that end: where limits are short
+    beside h, `FHTDLambda` with lambda_ = 1 bootstraps instead.
 
     >>> from fhtd import Features, FixedHorizonMC, Weighting
     >>> learner = FixedHorizonMC(Features.tabular(1), Weighting.exponential(3), step_size=0.5)
