@@ -5,7 +5,7 @@ import resource
 import numpy as np
 import pytest
 
-from fhtd import Weighting, oracle, problems
+from fhtd import FiniteMDP, Weighting, oracle, problems
 from fhtd.envs import FiniteMDPEnv
 
 pytest.importorskip("equinox")
@@ -79,6 +79,44 @@ def test_any_signal_of_the_transition_several_at_once():
     assert learner.rewards(2)["middle"] == pytest.approx([0.5, 0, 0.375], abs=0.12)
 
 
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_what_follows_counts_as_much_as_the_transition_says(kind):
+    """Held to the MDP that has these continuations itself, for every signal."""
+    weighting = Weighting.exponential(HORIZON, 1.0 if kind == "real" else 0.9j)
+    counts = np.array([1.0, 1.0, 0.2, 0.0, 1.0, 0.6, 1.0])
+    learner = DFHTD(
+        FiniteMDPEnv(WALK.mdp),
+        lambda s: RIGHT[s],
+        cumulants={"one": lambda *_: 1.0, "reward": lambda s, a, reward, after, info: reward},
+        continuation=lambda s, a, reward, after, info: counts[after],
+        weighting=weighting,
+        seed=0,
+        **FAST,
+    )
+    learner.learn(6000)
+    exact = oracle.state_values(WALK.mdp.continuing(counts[WALK.mdp.next_states]), RIGHT, weighting)
+    assert gap(learner, exact) < 0.12
+    for mdp in (WALK.mdp, WALK.mdp.continuing(counts[WALK.mdp.next_states])):
+        ones = FiniteMDP(
+            mdp.probabilities,
+            mdp.next_states,
+            np.ones(mdp.rewards.shape),
+            mdp.terminal,
+            mdp.start,
+        )
+        off = gap(learner, oracle.state_values(ones, RIGHT, weighting), "one")
+        assert (off < 0.2) == (mdp is not WALK.mdp)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [(0.5, TypeError), (lambda *_: 1.5, ValueError), (lambda *_: -1, ValueError)],
+)
+def test_a_continuation_that_is_none_is_named(wrong, error):
+    with pytest.raises(error, match=r"^continuation"):
+        DFHTD(FiniteMDPEnv(WALK.mdp), lambda s: 0, continuation=wrong).learn(1)
+
+
 def test_an_agent_can_be_the_policy():
     agent = DFHQ("CartPole-v1", preset="paper", horizon=4, hidden=(8,), seed=0)
     learner = DFHTD("CartPole-v1", agent, horizon=6, discount=1.0, seed=0, **FAST)
@@ -133,14 +171,29 @@ def predictor(**kind):
     )
 
 
-@pytest.mark.parametrize("kind", [{"horizon": 4}, {"weighting": Weighting.fourier(3, 1)}])
+def halved(*_):
+    return 0.5
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"horizon": 4},
+        {"weighting": Weighting.fourier(3, 1)},
+        {"horizon": 4, "continuation": halved},
+    ],
+)
 def test_a_loaded_predictor_goes_on_to_the_bit(tmp_path, kind):
     path = tmp_path / "predictor.npz"
     first = predictor(**kind)
     first.learn(200)
     first.save(path)
     again = DFHTD.load(
-        path, lambda s: [0.5, 0.5], environment=FiniteMDPEnv(WALK.mdp), cumulants=two_signals()
+        path,
+        lambda s: [0.5, 0.5],
+        environment=FiniteMDPEnv(WALK.mdp),
+        cumulants=two_signals(),
+        continuation=kind.get("continuation"),
     )
     assert (again.frames, again.episodes) == (first.frames, first.episodes)
     first.learn(120)
@@ -156,6 +209,12 @@ def test_loading_with_other_signals_is_refused(tmp_path):
     world = FiniteMDPEnv(WALK.mdp)
     with pytest.raises(ValueError, match=r"it predicts one, end, but cumulants are \['reward'\]"):
         DFHTD.load(path, lambda s: 0, environment=world)
+    again = {"environment": world, "cumulants": two_signals()}
+    with pytest.raises(ValueError, match="without a continuation, which must be left out"):
+        DFHTD.load(path, lambda s: 0, continuation=halved, **again)
+    predictor(horizon=2, continuation=halved).save(path)
+    with pytest.raises(ValueError, match="with a continuation, which must be given again"):
+        DFHTD.load(path, lambda s: 0, **again)
     DFHQ(world, preset="paper", horizon=2, hidden=(4,)).save(path)
     with pytest.raises(ValueError, match="it holds a DFHQ, not a DFHTD"):
         DFHTD.load(path, lambda s: 0, environment=world)

@@ -139,6 +139,13 @@ def test_complex_values_are_two_signals() -> None:
     assert "row, imaginary part" in watch(control(), world(3), predictors=[predictor])
 
 
+def test_sums_that_end_on_the_way_are_not_held_to_all_that_came() -> None:
+    predictor = prediction()
+    predictor.continuation = lambda *_: 0.5
+    with pytest.raises(ValueError, match="without a continuation"):
+        watch(control(), world(3), predictors=[predictor])
+
+
 def test_a_film_of_one_frame_that_does_not_fit() -> None:
     film = Film(300, 75)
     film.add(NOISE.integers(0, 256, (300, 300, 3), dtype=np.uint8))

@@ -24,6 +24,17 @@ from fhtd import checks
 _LOST = 1e-3
 
 
+def first_hidden(coefficients: npt.NDArray[Any]) -> int:
+    """The first horizon whose own last reward cannot be told from its value; 0 where all can.
+
+    It has no weight there, or so little that rounding the value hides it.
+    """
+    own = np.abs(np.diagonal(coefficients))
+    whole = np.abs(coefficients[: len(own)]).sum(axis=1)
+    hidden = np.flatnonzero(own * _LOST <= np.finfo(np.float64).eps * whole)
+    return int(hidden[0]) + 1 if len(hidden) else 0
+
+
 def single_rewards(coefficients: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Solve values[..., h] = sum_k coefficients[h, k] r_k for r, from the first horizon on."""
     rewards = np.zeros(values.shape, np.result_type(values, coefficients))
@@ -185,11 +196,9 @@ class Weighting:
             ValueError: Some reward has no weight in the horizon that it is the last of, or so
                 little that rounding the value hides it.
         """
-        own, all_of_row = np.abs(np.diagonal(table)), np.abs(table).sum(axis=1)
-        hidden = np.flatnonzero(own * _LOST <= np.finfo(np.float64).eps * all_of_row)
-        if len(hidden):
-            h = hidden[0] + 1
-            little = "no weight" if own[h - 1] == 0 else f"a weight of {own[h - 1]:.1g}, too little"
+        if h := first_hidden(table):
+            own = abs(table[h - 1, h - 1])
+            little = "no weight" if own == 0 else f"a weight of {own:.1g}, too little"
             raise ValueError(
                 f"this weighting gives the reward {h} steps ahead {little} in horizon {h}, so "
                 "single rewards cannot be recovered from its values"

@@ -73,7 +73,7 @@ class ControlLearner(Learner):
             terminated: The episode ended: S' is worth 0.
             truncated: The episode was cut, by a time limit say: S' keeps its value.
             next_policy: Probabilities of the next actions. With them S' is worth their expectation,
-                which evaluates that policy; without, its best action.
+                which evaluates that policy; without, its best action. FHQLambda takes none.
             continuation: How much of what follows S' counts, beside the weighting: 1 as a rule, 0
                 as after a termination, but the stream goes on.
             duration: How many steps the transition took, of an option or skipped frames: horizon h

@@ -24,7 +24,7 @@ from fhtd import checks, worlds
 from fhtd.pages import charts
 from fhtd.pages.document import MEGABYTE, escape, packed, page
 from fhtd.pages.film import Film
-from fhtd.weighting import Weighting, single_rewards
+from fhtd.weighting import Weighting, first_hidden, single_rewards
 
 if TYPE_CHECKING:
     from fhtd.deep import DFHTD, Agent
@@ -115,7 +115,7 @@ def watch(
     Args:
         agent: A deep agent.
         environment: Where to act, made with render_mode="rgb_array".
-        predictors: `DFHTD`s, whose signals are shown in the same way.
+        predictors: `DFHTD`s without a continuation, whose signals are shown in the same way.
         epsilon: Probability of a random action.
         seed: Seed of the episode.
         steps: Where an episode without end is cut off.
@@ -128,7 +128,8 @@ def watch(
         The text of one HTML file, which needs no server and no network.
 
     Raises:
-        ValueError: The environment draws no pictures, or the page would be too large.
+        ValueError: The environment draws no pictures, or the page would be too large; or a
+            predictor has a continuation.
 
     >>> import gymnasium
     >>> from fhtd.deep import DFHQ
@@ -139,6 +140,10 @@ def watch(
     True
     """
     every, most = checks.integer("every", every, 1), checks.integer("steps", steps, 1)
+    if any(predictor.continuation is not None for predictor in predictors):
+        raise ValueError(
+            "predictors must be without a continuation: the page holds them to all that came"
+        )
     film = Film(checks.integer("width", width, 16), checks.integer("quality", quality, 1, 100))
     filmed = _Filmed(environment, film)
     found = list(islice(agent.episode(filmed, epsilon=epsilon, seed=seed), most))
@@ -310,8 +315,8 @@ def _hidden(horizons: npt.NDArray[np.float64], weights: npt.NDArray[np.float64])
     """Why single rewards cannot be told, if they cannot."""
     if not np.array_equal(horizons, np.arange(1, len(horizons) + 1)):
         return "not every horizon is learned, so their differences are sums of several rewards"
-    if np.any(np.diagonal(weights) == 0):
-        return "the weighting leaves out some rewards"
+    if first_hidden(weights):
+        return "the weighting leaves out some rewards, or hardly counts them"
     return ""
 
 

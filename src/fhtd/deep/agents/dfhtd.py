@@ -74,7 +74,8 @@ class State(NamedTuple):
 class DFHTD(Agent[DFHTDSettings]):
     """Deep multi-horizon evaluation of a policy, on-policy or from another behaviour.
 
-    V^h(S) is learned towards c_h C + d_h V^(h-1)(S'), V^0 = 0, for each signal C.
+    V^h(S) is learned towards c_h C + d_h g V^(h-1)(S'), V^0 = 0, for each signal C; g, how much of
+    what follows counts, is 1 unless `continuation` says otherwise.
 
     Args:
         environment: a Gymnasium environment with discrete or bounded continuous actions, or its id.
@@ -84,6 +85,8 @@ class DFHTD(Agent[DFHTDSettings]):
         behaviour: the same, to act by; importance ratios correct for the difference. Where actions
             are continuous, both need `log_density(observation, action)` for that.
         cumulants: signals to predict, by name; default: the reward.
+        continuation: how much of what follows a transition counts, beside the weighting: a function
+            of what cumulants are functions of, from 0, as after a termination, to 1.
         weighting: any, complex ones too; default: exponential with `horizon` and `discount`.
         seed: of everything.
         settings: all settings at once; those given by name go before them.
@@ -91,7 +94,8 @@ class DFHTD(Agent[DFHTDSettings]):
     Raises:
         ValueError: A setting is out of range, both a weighting and `horizon` are given, or no
             signal.
-        TypeError: `policy` cannot be asked, or densities are needed and missing.
+        TypeError: `policy` cannot be asked, `continuation` is no function, or densities are needed
+            and missing.
 
     >>> from fhtd.deep import DFHTD
     >>> seen = {
@@ -117,6 +121,7 @@ class DFHTD(Agent[DFHTDSettings]):
         *,
         behaviour: Any = None,
         cumulants: Mapping[str, Cumulant] | None = None,
+        continuation: Cumulant | None = None,
         weighting: Weighting | None = None,
         seed: int = 0,
         settings: DFHTDSettings | None = None,
@@ -133,6 +138,9 @@ class DFHTD(Agent[DFHTDSettings]):
         self.cumulants = {"reward": _reward} if cumulants is None else dict(cumulants)
         if not self.cumulants:
             raise ValueError("cumulants must name at least one signal")
+        if continuation is not None and not callable(continuation):
+            raise TypeError(f"continuation must be a function, got {continuation!r}")
+        self.continuation = continuation
         super().__init__(environment, seed=seed, settings=settings, **given)
         if isinstance(self.actions, BoxActions) and self.behaviour is not self.policy:
             for name, one in (("policy", policy), ("behaviour", behaviour)):
@@ -184,13 +192,18 @@ class DFHTD(Agent[DFHTDSettings]):
             return real + 1j * imaginary
 
         def targets(batch: Batch, ahead: Array) -> Array:
-            """c_h C + d_h V^(h-1)(S'), signal by signal."""
+            """c_h C + d_h g V^(h-1)(S'), signal by signal."""
+            signals = batch.rewards
+            if self.continuation is not None:
+                # The column after the signals, as `make_measure` has it.
+                signals, counts = signals[:, :-1], signals[:, -1]
+                ahead = counts[:, None, None] * ahead
 
             def of_one(signal: Array, its_ahead: Array) -> Array:
                 one = batch._replace(rewards=signal[:, None])
                 return jnp.asarray(backup.targets(one, its_ahead)[0])
 
-            return jax.vmap(of_one, in_axes=1, out_axes=1)(batch.rewards, ahead)
+            return jax.vmap(of_one, in_axes=1, out_axes=1)(signals, ahead)
 
         def loss(parameters: Any, wanted: Array, batch: Batch) -> tuple[Array, Array]:
             errors = jnp.abs(wanted - values(parameters, batch.observations)) ** 2
@@ -207,14 +220,13 @@ class DFHTD(Agent[DFHTDSettings]):
         return Algorithm(init, update, values=values)
 
     def make_experience(self) -> Experience:
-        """Signals in place of rewards, and importance ratios.
+        """Signals in place of rewards, the continuation after them, and importance ratios.
 
         Returns:
             The replay.
         """
-        layout = Layout(
-            self.observations, self.actions, len(self.cumulants), has_masks=False, has_ratios=True
-        )
+        count = len(self.cumulants) + (self.continuation is not None)
+        layout = Layout(self.observations, self.actions, count, has_masks=False, has_ratios=True)
         return Replay(self.settings, layout)
 
     def make_choice(self) -> Choose:
@@ -259,7 +271,7 @@ class DFHTD(Agent[DFHTDSettings]):
         return action, float(wanted[action] / acting[action])
 
     def make_measure(self) -> Measure:
-        """Every signal of a transition.
+        """Every signal of a transition, and how much of what follows it counts.
 
         Returns:
             A function of the loop's.
@@ -268,14 +280,15 @@ class DFHTD(Agent[DFHTDSettings]):
         def measure(
             now: Present, action: Any, reward: float, following: Any, info: dict[str, Any]
         ) -> list[float]:
-            done = self.actions.shown(action)
-            return [
-                checks.real(
-                    f"{name} at frame {self.frames + 1}",
-                    cumulant(now.raw, done, reward, following, info),
-                )
+            seen = (now.raw, self.actions.shown(action), reward, following, info)
+            when = f"at frame {self.frames + 1}"
+            found = [
+                checks.real(f"{name} {when}", cumulant(*seen))
                 for name, cumulant in self.cumulants.items()
             ]
+            if self.continuation is not None:
+                found.append(checks.real(f"continuation {when}", self.continuation(*seen), 0, 1))
+            return found
 
         return measure
 
@@ -355,7 +368,11 @@ class DFHTD(Agent[DFHTDSettings]):
         Args:
             path: of the file.
         """
-        checkpoint.save(self, Path(path), {"cumulants": list(self.cumulants)})
+        own = {
+            "cumulants": list(self.cumulants),
+            "has_continuation": self.continuation is not None,
+        }
+        checkpoint.save(self, Path(path), own)
 
     @classmethod
     def load(  # type: ignore[override]
@@ -366,6 +383,7 @@ class DFHTD(Agent[DFHTDSettings]):
         environment: Any = None,
         behaviour: Any = None,
         cumulants: Mapping[str, Cumulant] | None = None,
+        continuation: Cumulant | None = None,
     ) -> Self:
         """Read what `save` wrote; policies and signals are functions, and have to be given again.
 
@@ -375,6 +393,7 @@ class DFHTD(Agent[DFHTDSettings]):
             environment: to go on in; default: made by the id that was saved.
             behaviour: what to act by, where it is not the policy.
             cumulants: the signals, by the names that were saved; the reward alone needs none.
+            continuation: how much of what follows counts, where it had such a function.
 
         Returns:
             The agent, as it was.
@@ -396,11 +415,18 @@ class DFHTD(Agent[DFHTDSettings]):
             given = ["reward"] if cumulants is None else list(cumulants)
             if names != given:
                 raise ValueError(f"it predicts {', '.join(names)}, but cumulants are {given}")
+            had = saved.manifest.get("has_continuation", False)  # earlier versions had none
+            if had != (continuation is not None):
+                raise ValueError(
+                    f"it was saved {'with' if had else 'without'} a continuation, which must be "
+                    f"{'given again' if had else 'left out'}"
+                )
             found = cls(
                 checkpoint.environment_of(saved.manifest) if environment is None else environment,
                 policy,
                 behaviour=behaviour,
                 cumulants=cumulants,
+                continuation=continuation,
                 weighting=saved.weighting,
                 seed=saved.seed,
                 settings=saved.settings,  # type: ignore[arg-type]
