@@ -12,7 +12,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $(INSTALLED)
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 CHROMIUM ?= $(or $(shell command -v chromium),$(shell command -v chromium-browser))
 

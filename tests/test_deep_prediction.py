@@ -110,7 +110,7 @@ def test_what_follows_counts_as_much_as_the_transition_says(kind):
 
 @pytest.mark.parametrize(
     ("wrong", "error"),
-    [(0.5, TypeError), (lambda *_: 1.5, ValueError), (lambda *_: -1, ValueError)],
+    [(0.5, TypeError), (lambda *_: np.inf, ValueError), (lambda *_: -1, ValueError)],
 )
 def test_a_continuation_that_is_none_is_named(wrong, error):
     with pytest.raises(error, match=r"^continuation"):

@@ -208,6 +208,10 @@ def test_signals_of_a_saved_predictor_are_shown_too(
     shown = content(out.read_text())["signals"]
     assert [one["name"] for one in shown] == [shown[0]["name"], "angle"]
     assert shown[1]["horizons"] == [1, 2, 3]
+    DFHTD("CartPole-v1", load_agent(folder), continuation=lambda *_: 0.5, **options).save("partly")
+    code, _, err = run(capsys, "watch", folder, "--predictor", "partly")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "has a continuation: the page holds predictions to all that came" in err
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,13 @@ def test_another_policy_is_evaluated_by_the_ratios_of_later_actions(options):
     assert errors[1] > 5 * errors[0]
 
 
+@pytest.mark.parametrize("n_actions", [1, 2])
+def test_the_ratio_of_an_action_does_not_change_its_own_value(n_actions):
+    learner = NStepFHQ(TABLE, n_actions, WEIGHTING, 3, one_step_horizons=6, step_size=1.0)
+    learner.update(0, 0, 1.0, 1, ratio=0.5, next_policy=np.eye(n_actions)[0])
+    assert learner.values(0)[0, 0] == 1.0
+
+
 def test_a_policy_to_correct_for_needs_to_know_who_acts():
     mdp, table = small_mdp(), Features.tabular(4)
     with pytest.raises(ValueError, match="behaviour is needed with target"):

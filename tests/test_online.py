@@ -1,6 +1,7 @@
 """What every learner promises, whatever its algorithm."""
 
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -214,7 +215,7 @@ def test_what_comes_after_a_termination_does_not_matter(name):
         learners[1].update(2, *action, 1.0, None, truncated=True)
 
 
-@pytest.mark.parametrize("single", [[1.5], (1.5,), np.array([1.5])])
+@pytest.mark.parametrize("single", [[1.5], (1.5,), np.array([1.5]), deque([1.5])])
 @pytest.mark.parametrize("name", ALL)
 def test_one_reward_may_come_in_a_list(name, single):
     """As the rewards of an option do, however many there are."""

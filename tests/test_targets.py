@@ -220,6 +220,13 @@ def test_wrong_arrays_are_refused_by_name(change, message):
         targets.lambda_returns(Weighting.exponential(4), **arguments)
 
 
+def test_flags_of_jax_are_no_shares():
+    with pytest.raises(ValueError, match="terminated must be True or False"):
+        targets.one_step(
+            Weighting.exponential(2), jnp.ones(2), jnp.ones((2, 2)), jnp.array([0.5, 0.0])
+        )
+
+
 def test_wrong_n_and_weighting_are_refused():
     with pytest.raises(ValueError, match="n must be"):
         targets.n_step(Weighting.exponential(2), 0, np.zeros(3), np.zeros((3, 2)))

@@ -115,21 +115,32 @@ def test_single_rewards_are_refused_where_a_weight_is_zero() -> None:
         Weighting.average(3).expected_rewards(np.zeros((3, 2)))
 
 
-@pytest.mark.parametrize(("discount", "known"), [(0.5, 43), (0.9, 264), (0.99, 2_000)])
-def test_rewards_that_rounding_hides_are_refused(discount: float, known: int) -> None:
+@pytest.mark.parametrize(
+    ("discount", "dtype", "known"),
+    [(0.5, "f8", 41), (0.9, "f8", 249), (0.99, "f8", 1_000), (0.5, "f4", 12), (0.9, "f4", 58)],
+)
+def test_rewards_that_rounding_hides_are_refused(discount: float, dtype: str, known: int) -> None:
     """The last horizon that can tell its own reward tells it; the next one is named."""
 
     def recovered(horizon: int) -> np.ndarray:
         weighting = Weighting.exponential(horizon, discount)
-        return weighting.expected_rewards(weighting.coefficients().sum(axis=1))
+        return weighting.expected_rewards(weighting.coefficients().sum(axis=1).astype(dtype))
 
-    assert np.allclose(recovered(known), 1, atol=1e-2)
-    if known < 2_000:
-        message = (
-            rf"reward {known + 1} steps ahead a weight of \d.*too little in horizon {known + 1}"
-        )
+    assert np.allclose(recovered(known), 1, atol=2e-3)
+    if known < 1_000:
+        message = f"rounding of the values hide the reward {known + 1} steps ahead"
         with pytest.raises(ValueError, match=message):
             recovered(known + 1)
+
+
+def test_errors_that_grow_from_horizon_to_horizon_are_refused() -> None:
+    """The newest reward weighs 1 in its horizon, the one before it 3: errors triple."""
+    growing = Weighting.from_weights([*np.zeros(58), 3.0, 1.0])
+    values = growing.coefficients() @ np.full(60, 0.1)
+    with pytest.raises(ValueError, match="hide the reward 27 steps ahead"):
+        growing.expected_rewards(values)
+    for fine in (Weighting.hyperbolic(256), Weighting.average(300), Weighting.exponential(2_000)):
+        fine.check_single_rewards()
 
 
 @pytest.mark.parametrize("name", ["exponential", "undiscounted", "average"])

@@ -310,6 +310,8 @@ def _flags(xp: Any, name: str, given: Array | None, shape: tuple[int, ...]) -> A
     found = xp.asarray(given)
     if found.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {found.shape}")
+    if xp is not np and not xp.issubdtype(found.dtype, xp.integer) and found.dtype != bool:
+        raise ValueError(f"{name} must be True or False of every step, got {found.dtype}")
     flags = found.astype(bool)
     # What counts in part is `continuation` elsewhere; as a flag it would end the episode.
     if xp is np and np.any(flags != found):

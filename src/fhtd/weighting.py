@@ -24,15 +24,25 @@ from fhtd import checks
 _LOST = 1e-3
 
 
-def first_hidden(coefficients: npt.NDArray[Any]) -> int:
-    """The first horizon whose own last reward cannot be told from its value; 0 where all can.
+def first_hidden(coefficients: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64) -> int:
+    """The first horizon whose own last reward cannot be told from the values; 0 where all can.
 
-    It has no weight there, or so little that rounding the value hides it.
+    It has no weight there, or rewards have weights so small that rounding the values hides it.
+
+    Args:
+        coefficients: Of the weighting, for its first horizons.
+        dtype: Of the values.
     """
-    own = np.abs(np.diagonal(coefficients))
-    whole = np.abs(coefficients[: len(own)]).sum(axis=1)
-    hidden = np.flatnonzero(own * _LOST <= np.finfo(np.float64).eps * whole)
-    return int(hidden[0]) + 1 if len(hidden) else 0
+    horizon = len(coefficients)
+    zero = np.flatnonzero(np.diagonal(coefficients) == 0)
+    known = coefficients[: zero[0], : zero[0]] if len(zero) else coefficients
+    with np.errstate(all="ignore"):
+        # Values of rewards of size 1 are off by eps times their size, and rewards by this:
+        off = np.abs(np.linalg.inv(known)) @ np.abs(known).sum(axis=1) * np.finfo(dtype).eps
+    lost = np.flatnonzero(~(off <= _LOST))
+    if len(lost):
+        return int(lost[0]) + 1
+    return len(known) + 1 if len(known) < horizon else 0
 
 
 def single_rewards(coefficients: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -182,27 +192,35 @@ class Weighting:
             raise ValueError(
                 f"values must have the {self.horizon} horizons last, got shape {values.shape}"
             )
-        table = self.coefficients()
-        self.check_single_rewards(table)
-        return np.ascontiguousarray(single_rewards(table, values).real)
+        is_single = values.dtype in (np.float32, np.complex64)
+        self.check_single_rewards(np.float32 if is_single else np.float64)
+        return np.ascontiguousarray(single_rewards(self.coefficients(), values).real)
 
-    def check_single_rewards(self, table: npt.NDArray[Any]) -> None:
+    def check_single_rewards(
+        self, dtype: npt.DTypeLike = np.float64, horizon: int | None = None
+    ) -> None:
         """Refuse a weighting whose values do not tell single rewards.
 
         Args:
-            table: Its coefficients.
+            dtype: Of the values, whose rounding may hide rewards that weigh little.
+            horizon: How many of the first horizons are looked at; all by default.
 
         Raises:
             ValueError: Some reward has no weight in the horizon that it is the last of, or so
                 little that rounding the value hides it.
         """
-        if h := first_hidden(table):
-            own = abs(table[h - 1, h - 1])
-            little = "no weight" if own == 0 else f"a weight of {own:.1g}, too little"
+        h = self._first_hidden[np.dtype(dtype).name]
+        if h and (horizon is None or h <= horizon):
+            why = f"gives the reward {h} steps ahead no weight in horizon {h}"
+            if self.coefficients()[h - 1, h - 1] != 0:
+                why = f"lets rounding of the values hide the reward {h} steps ahead"
             raise ValueError(
-                f"this weighting gives the reward {h} steps ahead {little} in horizon {h}, so "
-                "single rewards cannot be recovered from its values"
+                f"this weighting {why}, so single rewards cannot be recovered from its values"
             )
+
+    @cached_property
+    def _first_hidden(self) -> dict[str, int]:
+        return {name: first_hidden(self._coefficients, name) for name in ("float32", "float64")}
 
     def extend(self, horizon: int) -> "Weighting":
         """Continue to a longer horizon, keeping every coefficient so far.

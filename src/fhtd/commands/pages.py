@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from fhtd import archive
 from fhtd.commands.agents import Trained, epsilon_of
 from fhtd.commands.parsing import UserError, parse, require
 from fhtd.files import check_writable, write_atomically
@@ -89,7 +90,7 @@ class Watch(Trained):
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """File to write; default: episode.html in the folder."""
     predictor: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """File of a saved DFHTD, whose signals are shown in the same way."""
+    """File of a saved DFHTD without a continuation, whose signals are shown in the same way."""
     cumulants: str | None = None
     """Its signals as MODULE:NAME, a dictionary of functions; the reward alone needs none."""
     seed: int = 0
@@ -128,6 +129,11 @@ def watch(arguments: list[str]) -> None:
         agent = runs.load_agent(parsed.folder, best=parsed.best, **typed)
         predictors = []
         if parsed.predictor is not None:
+            if archive.read(parsed.predictor, "agent")[0].get("has_continuation"):
+                raise UserError(
+                    f"--predictor {parsed.predictor} has a continuation: the page holds "
+                    "predictions to all that came, and does not show such predictors"
+                )
             predictors.append(
                 DFHTD.load(parsed.predictor, agent, environment=environment, cumulants=signals)
             )

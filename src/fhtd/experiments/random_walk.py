@@ -223,8 +223,8 @@ def _crossing(fhtd: Floats, td: Floats) -> Claim:
         _STATEMENTS["no-crossing"],
         f"excess of FHTD's error over TD's, {_UNIT}, paired, with 95% intervals that are right for "
         f"all {found.mean.size:,} steps and horizons at once; holds if all lie below "
-        f"{100 * _UNSEEN:g}% of TD's error, fails if one lies above 0, or if TD itself does not "
-        "learn",
+        f"{100 * _UNSEEN:g}% of TD's error, which itself falls (95% interval above 0), fails if "
+        "one lies above 0, or if TD's error does not fall",
         f"excess where it is largest {worst_case}% (horizon {h + 1}, step {t + 1})",
         verdict,
     )

@@ -154,8 +154,8 @@ class FixedHorizonLearner(Learner):
                 f"{new.horizon}"
             )
         needed = slice(new.horizon)
+        self.weighting.check_single_rewards(horizon=new.horizon)
         table = self.weighting.coefficients()[needed, needed]
-        self.weighting.check_single_rewards(table)
         rewards = single_rewards(table, self.weights[..., needed])
         weights = rewards @ new.coefficients().T
         given = {name: self._argument(name) for name in arguments(type(self))}

@@ -92,7 +92,7 @@ def _loop(
         learner.update(
             observation,
             action,
-            single,
+            single if len(single) > 1 else single[0],
             following,
             terminated,
             truncated,

@@ -38,6 +38,14 @@ UNSEEN = 2
 LEARNERS: dict[str, "type[Learner]"] = {}
 
 
+def _has_one(rewards: Any) -> bool:
+    """Whether it is a list of one, as whoever steps through options may have."""
+    try:
+        return len(rewards) == 1
+    except TypeError:
+        return False
+
+
 def stored_name(kind: "type[Learner]") -> str:
     """A class's own name, with its module where it is not of this package."""
     is_ours = kind.__module__.startswith("fhtd.")
@@ -273,9 +281,8 @@ class Learner(ABC):
         """Check everything, then change the weights."""
         several = None
         if duration == 1:
-            # A list of one, as whoever steps through options has it.
-            if isinstance(reward, list | tuple | np.ndarray) and np.shape(reward) == (1,):
-                reward = reward[0]
+            if not isinstance(reward, float | int | str) and _has_one(reward):
+                reward = float(checks.array("reward", reward, (1,))[0])
             reward = checks.real("reward", reward)
         else:
             several = self._check_duration(duration, reward)

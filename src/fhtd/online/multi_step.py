@@ -102,6 +102,7 @@ class MultiStepLearner(WindowLearner):
             "is_constant": self.weighting.is_constant,
             "n_actions": self.n_actions,
             "n_features": self._n_features,
+            "is_control": len(self._shape) > 1,
         }
 
     def _memory(self) -> dict[str, Layout]:

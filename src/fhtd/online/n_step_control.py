@@ -16,11 +16,11 @@ class NStepFHQ(MultiStepLearner, FHQ):
     """n-step FHQ-learning; and with `one_step_horizons` the paper's hybrid (appendix).
 
     Q^h(S_t, A_t) moves towards the weighted sum of n rewards and then the maximum over a of
-    Q^(h-n)(S_{t+n}, a). The n - 1 actions between are those that were taken, by whatever policy,
-    and nothing corrects for that: what is learned is the value of acting so for n - 1 steps more.
-    Where a given policy is evaluated (`next_policy`), ratios correct for them.
-    The paper expects horizons to disagree most where they are short, and suggests to learn the
-    first k with one step each, as FHQ does, and to skip n at a time from there:
+    Q^(h-n)(S_{t+n}, a). The n - 1 actions between are those that were taken, by whatever policy:
+    what is learned is the value of acting so for n - 1 steps more, and best afterwards. Only where
+    a given policy is evaluated (`next_policy`) do ratios correct for them. The paper expects
+    horizons to disagree most where they are short, and suggests to learn the first k with one step
+    each, as FHQ does, and to skip n at a time from there:
 
         h <= k: from h - 1        h > k: from max(h - n, k)
 

@@ -67,7 +67,7 @@ class Questions(PredictionLearner, FixedHorizonLearner):
             ValueError: If there are none.
         """
         if isinstance(weightings, Weighting):
-            raise TypeError("weightings must be several: a list of them, or a dict by name")
+            raise TypeError("weightings must be a list of weightings, or a dict of them by name")
         if not isinstance(weightings, Mapping):
             weightings = {str(i): one for i, one in enumerate(weightings)}
         if not weightings:

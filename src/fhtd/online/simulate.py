@@ -98,7 +98,8 @@ def simulate(
         runs: How many, or which run numbers; run i draws from SeedSequence(seed, spawn_key=(i,)),
             so learners simulated with the same seed, policy and MDP see the same experience.
         behaviour: (states, actions) probabilities to act by. Control learners may leave it out and
-            then act epsilon-greedily on their own final horizon.
+            then act epsilon-greedily on their own final horizon; not with a target that n-step
+            learners need ratios for.
         target: The policy to evaluate, where it is another: state values are corrected by
             importance ratios, action values by expecting over it, and those that sum n rewards
             by the ratios of the actions between as well. Control learners without one maximise.

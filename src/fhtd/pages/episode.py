@@ -315,7 +315,8 @@ def _hidden(horizons: npt.NDArray[np.float64], weights: npt.NDArray[np.float64])
     """Why single rewards cannot be told, if they cannot."""
     if not np.array_equal(horizons, np.arange(1, len(horizons) + 1)):
         return "not every horizon is learned, so their differences are sums of several rewards"
-    if first_hidden(weights):
+    # The page keeps values as float32.
+    if first_hidden(weights, np.float32):
         return "the weighting leaves out some rewards, or hardly counts them"
     return ""
 

@@ -200,7 +200,7 @@ def _of_learner(
     if policy is not None:
         try:
             return Learned(weighting.expected_rewards(values), True, weighting, text)
-        except ValueError:  # some reward has no weight, so that it cannot be told from the values
+        except ValueError:  # some reward has no weight, or hardly any: it cannot be told
             if weighting.is_complex:
                 raise
     return Learned(values.real, False, weighting, text)

@@ -86,7 +86,7 @@ class DFHTD(Agent[DFHTDSettings]):
             are continuous, both need `log_density(observation, action)` for that.
         cumulants: signals to predict, by name; default: the reward.
         continuation: how much of what follows a transition counts, beside the weighting: a function
-            of what cumulants are functions of, from 0, as after a termination, to 1.
+            of what cumulants are functions of, 1 as a rule, 0 as after a termination.
         weighting: any, complex ones too; default: exponential with `horizon` and `discount`.
         seed: of everything.
         settings: all settings at once; those given by name go before them.
@@ -287,7 +287,7 @@ class DFHTD(Agent[DFHTDSettings]):
                 for name, cumulant in self.cumulants.items()
             ]
             if self.continuation is not None:
-                found.append(checks.real(f"continuation {when}", self.continuation(*seen), 0, 1))
+                found.append(checks.real(f"continuation {when}", self.continuation(*seen), 0))
             return found
 
         return measure

@@ -23,7 +23,7 @@ from fhtd.online.kernels.transition import Transition, forget_window, keep_activ
 
 
 class Hybrid(NamedTuple):
-    """State of hybrid and n-step control; with a single action, of prediction."""
+    """State of hybrid and n-step control, and of prediction, which has a single action."""
 
     weights: Array
     #: [k, j]: weight of the reward k+1 steps ahead in the target of column j.
@@ -42,6 +42,7 @@ class Hybrid(NamedTuple):
     is_constant: bool
     n_actions: int
     n_features: int
+    is_control: bool
     following: Array
     error: Array
     window_indices: Array
@@ -64,7 +65,7 @@ def _slot(state: Hybrid, length: int) -> int:
 @inlined
 def _own_ratio(state: Hybrid, slot: int) -> float:
     """The ratio of the action whose value it is: action values are given it, and need none."""
-    return 1.0 if state.n_actions > 1 else state.window_ratios[slot]
+    return 1.0 if state.is_control else state.window_ratios[slot]
 
 
 @inlined
