@@ -139,8 +139,14 @@ def test_errors_that_grow_from_horizon_to_horizon_are_refused() -> None:
     values = growing.coefficients() @ np.full(60, 0.1)
     with pytest.raises(ValueError, match="hide the reward 27 steps ahead"):
         growing.expected_rewards(values)
-    for fine in (Weighting.hyperbolic(256), Weighting.average(300), Weighting.exponential(2_000)):
+    for fine in (Weighting.hyperbolic(256), Weighting.average(300), Weighting.exponential(500)):
         fine.check_single_rewards()
+
+
+@pytest.mark.parametrize("horizon", [1_070, 1_074, 1_080])
+def test_weights_that_underflow_are_no_other_matter(horizon: int) -> None:
+    with pytest.raises(ValueError, match="hide the reward 42 steps ahead"):
+        Weighting.exponential(horizon, 0.5).check_single_rewards()
 
 
 @pytest.mark.parametrize("name", ["exponential", "undiscounted", "average"])

@@ -24,25 +24,32 @@ from fhtd import checks
 _LOST = 1e-3
 
 
-def first_hidden(coefficients: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64) -> int:
-    """The first horizon whose own last reward cannot be told from the values; 0 where all can.
+def growth_of_errors(coefficients: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """How many times the rounding of values that of the single reward of each horizon is.
 
-    It has no weight there, or rewards have weights so small that rounding the values hides it.
-
-    Args:
-        coefficients: Of the weighting, for its first horizons.
-        dtype: Of the values.
+    Of rewards of size 1. Infinite from the first on that has no weight in its own horizon, or
+    that no number of 64 bits tells.
     """
-    horizon = len(coefficients)
-    zero = np.flatnonzero(np.diagonal(coefficients) == 0)
-    known = coefficients[: zero[0], : zero[0]] if len(zero) else coefficients
+    found = np.full(len(coefficients), np.inf)
+    sizes = np.abs(coefficients).sum(axis=1)
+    # Row by row, as rewards are told: a general inverse stops where small weights underflow.
+    inverse = np.zeros_like(coefficients)
     with np.errstate(all="ignore"):
-        # Values of rewards of size 1 are off by eps times their size, and rewards by this:
-        off = np.abs(np.linalg.inv(known)) @ np.abs(known).sum(axis=1) * np.finfo(dtype).eps
-    lost = np.flatnonzero(~(off <= _LOST))
-    if len(lost):
-        return int(lost[0]) + 1
-    return len(known) + 1 if len(known) < horizon else 0
+        for h, row in enumerate(coefficients):
+            inverse[h, h] = 1
+            inverse[h, :h] = -row[:h] @ inverse[:h, :h]
+            inverse[h] /= row[h]
+            growth = np.abs(inverse[h]) @ sizes
+            if not growth * np.finfo(np.float64).eps <= _LOST:
+                break
+            found[h] = growth
+    return found
+
+
+def first_hidden(growth: npt.NDArray[np.float64], dtype: npt.DTypeLike) -> int:
+    """The first horizon whose single reward values of this type do not tell; 0 where all do."""
+    hidden = np.flatnonzero(growth * np.finfo(dtype).eps > _LOST)
+    return int(hidden[0]) + 1 if len(hidden) else 0
 
 
 def single_rewards(coefficients: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -209,7 +216,7 @@ class Weighting:
             ValueError: Some reward has no weight in the horizon that it is the last of, or so
                 little that rounding the value hides it.
         """
-        h = self._first_hidden[np.dtype(dtype).name]
+        h = first_hidden(self._growth_of_errors, dtype)
         if h and (horizon is None or h <= horizon):
             why = f"gives the reward {h} steps ahead no weight in horizon {h}"
             if self.coefficients()[h - 1, h - 1] != 0:
@@ -219,8 +226,8 @@ class Weighting:
             )
 
     @cached_property
-    def _first_hidden(self) -> dict[str, int]:
-        return {name: first_hidden(self._coefficients, name) for name in ("float32", "float64")}
+    def _growth_of_errors(self) -> npt.NDArray[np.float64]:
+        return growth_of_errors(self._coefficients)
 
     def extend(self, horizon: int) -> "Weighting":
         """Continue to a longer horizon, keeping every coefficient so far.

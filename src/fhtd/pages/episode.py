@@ -24,7 +24,7 @@ from fhtd import checks, worlds
 from fhtd.pages import charts
 from fhtd.pages.document import MEGABYTE, escape, packed, page
 from fhtd.pages.film import Film
-from fhtd.weighting import Weighting, first_hidden, single_rewards
+from fhtd.weighting import Weighting, first_hidden, growth_of_errors, single_rewards
 
 if TYPE_CHECKING:
     from fhtd.deep import DFHTD, Agent
@@ -316,7 +316,7 @@ def _hidden(horizons: npt.NDArray[np.float64], weights: npt.NDArray[np.float64])
     if not np.array_equal(horizons, np.arange(1, len(horizons) + 1)):
         return "not every horizon is learned, so their differences are sums of several rewards"
     # The page keeps values as float32.
-    if first_hidden(weights, np.float32):
+    if first_hidden(growth_of_errors(weights), np.float32):
         return "the weighting leaves out some rewards, or hardly counts them"
     return ""
 
