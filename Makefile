@@ -12,7 +12,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $(INSTALLED)
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2
 
 CHROMIUM ?= $(or $(shell command -v chromium),$(shell command -v chromium-browser))
 
