@@ -301,7 +301,7 @@ class FixedHorizonMC(PredictionLearner, FixedHorizonLearner):
 
     V^h(S_t) moves towards the weighted sum of the next h rewards, once they have come. A sum that
     a time limit cuts short is dropped, which favours episodes that end: where limits are short
-    beside h, `FHTDLambda` with lambda_ = 1 bootstraps instead.
+    beside h, take `FHTDLambda(..., lambda_=1.0)`, which bootstraps there.
 
     >>> from fhtd import Features, FixedHorizonMC, Weighting
     >>> learner = FixedHorizonMC(Features.tabular(1), Weighting.exponential(3), step_size=0.5)
